@@ -4,7 +4,8 @@
 
 Solutions, problem files with tables and shapes beside them, files of shapes, tables and masks are changed where it
 hurts: entries of records become calls of builtins, huge numbers, deep lists or text that looks like code; arrays lie
-about their shape; members of archives come twice; letters and bytes change. A case fails if it raises anything but
+about their shape; members of archives come twice; letters and bytes change; every hundredth file is made longer, up to
+40 MB. A case fails if it raises anything but
 ``PiblsError``, runs code, opens a file for writing, takes over five seconds or makes memory grow by over 500 MB.
 """
 
@@ -16,9 +17,10 @@ import hashlib
 import importlib
 import io
 import json
+import math
 import os
 import random
-import resource
+import re
 import signal
 import sys
 import tempfile
@@ -67,8 +69,11 @@ OWN = ("sympy/polys/monomials.py", "mpmath/libmp/libhyper.py")  # which make cod
 RUNNING = {"os.system", "os.exec", "subprocess.Popen", "socket.connect"}
 _X, _Y, _Z = sp.symbols("x y z")
 _MOST_PLACES = 50_000  # entries: a record of more is large enough
+_GROWN, _LONGEST = 0.01, 4e7  # share of files that are made longer, and up to how many bytes
 _watching: list[str] = []
 _armed = [False]
+_taken = [0.0, 0.0]  # seconds and megabytes of the last file
+STATUS, PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def watch(event: str, arguments: tuple[Any, ...]) -> None:
@@ -208,7 +213,9 @@ def array(rng: random.Random, content: bytes) -> bytes:
 
 
 def garbled(rng: random.Random, content: bytes) -> bytes:
-    """Return bytes with some of them changed, dropped or doubled."""
+    """Return bytes with some of them changed, dropped or doubled; in few cases there are very many of some."""
+    if rng.random() < _GROWN:
+        return grown(rng, content)
     found = bytearray(content)
     for _ in range(rng.randrange(1, 8)):
         place = rng.randrange(len(found) + 1)
@@ -225,6 +232,16 @@ def garbled(rng: random.Random, content: bytes) -> bytes:
     return bytes(found)
 
 
+def grown(rng: random.Random, content: bytes) -> bytes:
+    """Return bytes of which a line, or what is between brackets, commas or blanks, comes up to millions of times."""
+    pieces = re.split(rng.choice((rb"(?<=\n)", rb"(?<=[,\]}>])", rb"(?<=\s)", rb"(?=[\[{<])")), content)
+    first = rng.randrange(len(pieces))
+    last = min(len(pieces), first + rng.choice((1, 1, 2, 7)))
+    again = b"".join(pieces[first:last]) or b" "
+    times = int(10 ** rng.uniform(3, math.log10(_LONGEST))) // len(again)
+    return b"".join(pieces[:first]) + again * times + b"".join(pieces[last:])
+
+
 # Kinds of files -------------------------------------------------------------------------------------------------------
 
 
@@ -235,10 +252,12 @@ def forged_solution(rng: random.Random, folder: Path, seeds: Mapping[str, dict[s
     own = rng.random()
     if own < 0.8:
         record = changed(rng, record)
-    if own > 0.7:
+    if own > 0.7 and rng.random() > _GROWN:
         name = rng.choice([name for name in members if name.endswith(".npy")])
         members[name] = array(rng, members[name])
     members["solution.json"] = json.dumps(record).encode("utf-8", "surrogatepass")
+    if rng.random() < _GROWN:
+        members["solution.json"] = grown(rng, members["solution.json"])
     del members["digest.json"]
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     stream = io.BytesIO()
@@ -269,7 +288,8 @@ def forged_problem(rng: random.Random, folder: Path, _: Any) -> None:
     (folder / "table.csv").write_bytes(table)
     (folder / f"shape{Path(name).suffix}").write_bytes(garbled(rng, shape) if rng.random() < 0.3 else shape)
     path = folder / "problem.toml"
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    content = text.encode("utf-8", "surrogatepass")
+    path.write_bytes(grown(rng, content) if rng.random() < _GROWN else content)
     with armed():
         found = read_file(path).problem
         str(found), repr(found)
@@ -329,12 +349,23 @@ KINDS: Mapping[str, Callable[[random.Random, Path, Any], None]] = {
 
 @contextmanager
 def armed() -> Iterator[None]:
-    """Watch what runs while a file is read."""
+    """Watch what runs while a file is read, and measure seconds and megabytes of that alone."""
+    PEAK.write_text("5", encoding="ascii")  # the peak begins anew
+    before, started = memory("VmRSS"), time.process_time()
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SECONDS)
     _armed[0] = True
     try:
         yield
     finally:
         _armed[0] = False
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _taken[:] = [time.process_time() - started, memory("VmHWM") - before]
+
+
+def memory(kind: str) -> int:
+    """Return megabytes that this process holds, or held at most since that was last set back."""
+    found = re.search(rf"{kind}:\s*(\d+) kB", STATUS.read_text(encoding="ascii"))
+    return int(found[1]) // 1024 if found else 0
 
 
 @cache
@@ -346,8 +377,8 @@ def whole(kind: str) -> dict[str, dict[str, bytes]]:
     return found
 
 
-def cases(kind: str, numbers: range, seed: int) -> Iterator[tuple[int, str, float]]:
-    """Yield number, fault (empty if there is none) and seconds of every case; each is the same on every run."""
+def cases(kind: str, numbers: range, seed: int) -> Iterator[tuple[int, str, float, float]]:
+    """Yield number, fault (empty if there is none), seconds and megabytes of every case, the same on every run."""
     seeds = whole(kind)
     signal.signal(signal.SIGVTALRM, give_up)
     with tempfile.TemporaryDirectory() as name:
@@ -372,18 +403,20 @@ class Tried:
 
     faults: dict[int, str]
     slowest: float
-    peak: int
+    peak: float
 
 
 def tried(portion: Portion) -> Tried:
     """Try a portion, and say each fault at once."""
-    faults, slowest = {}, 0.0
-    for number, fault, seconds in cases(portion.kind, portion.numbers, portion.seed):
-        slowest = max(slowest, seconds)
+    faults, slowest, peak = {}, 0.0, 0.0
+    for number, fault, seconds, grew in cases(portion.kind, portion.numbers, portion.seed):
+        slowest, peak = max(slowest, seconds), max(peak, grew)
+        if seconds > SECONDS / 2 or grew > MEGABYTES / 2:
+            print(f"{portion.kind} {number}: {seconds:.1f} s and {grew:.0f} MB", file=sys.stderr, flush=True)
         if fault:
             faults[number] = fault
             print(f"{portion.kind} {number}: {fault}", flush=True)
-    return Tried(faults, slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    return Tried(faults, slowest, peak)
 
 
 def load_members(members: Mapping[str, bytes]) -> pb.Solution:
@@ -396,11 +429,10 @@ def load_members(members: Mapping[str, bytes]) -> pb.Solution:
         return pb.load(path)
 
 
-def attempt(kind: str, rng: random.Random, folder: Path, seeds: Any) -> tuple[str, float]:
-    """Read one changed file; return the fault, if it is one, and the seconds."""
+def attempt(kind: str, rng: random.Random, folder: Path, seeds: Any) -> tuple[str, float, float]:
+    """Read one changed file; return the fault, if it is one, seconds and megabytes."""
     _watching.clear()
-    before, started, fault = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time(), ""
-    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SECONDS)
+    fault, _taken[:] = "", [0.0, 0.0]
     try:
         KINDS[kind](rng, folder, seeds)
     except PiblsError as error:
@@ -408,16 +440,12 @@ def attempt(kind: str, rng: random.Random, folder: Path, seeds: Any) -> tuple[st
             fault = f"cannot be printed: {str(error)!r}"
     except (Exception, SystemExit, StuckError) as error:
         fault = f"{type(error).__name__}: {str(error)[:200]}"
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        _armed[0] = False
-    seconds = time.thread_time() - started
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    seconds, grew = _taken
     if _watching:
         fault = f"ran {_watching[0]}"
-    elif not fault and (seconds > SECONDS or grown > MEGABYTES):
-        fault = f"took {seconds:.1f} s and {grown} MB"
-    return fault, seconds
+    elif not fault and (seconds > SECONDS or grew > MEGABYTES):
+        fault = f"took {seconds:.1f} s and {grew:.0f} MB"
+    return fault, seconds, grew
 
 
 def main() -> int:
@@ -441,7 +469,7 @@ def main() -> int:
         slowest, peak = max(one.slowest for one in found), max(one.peak for one in found)
         print(
             f"{kind}: {options.count} files, {faults} faults, {dead} processes died, slowest {slowest:.2f} s, "
-            f"peak {peak} MB",
+            f"most {peak:.0f} MB",
             flush=True,
         )
         total += faults + dead

@@ -257,3 +257,39 @@ def test_points_on_faces_are_owned_once():
     X = np.array([[0.0, 0.0], [0.0, 0.2], [0.3, 0.0], [0.2, 0.2], [-0.2, -0.5]])
     owners = [layout.owned(part, X) for part in parts_of(layout, root)]
     assert sorted(np.concatenate(owners).tolist()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", [*PLANE, *SOLID])
+def test_cells_cut_together_are_those_cut_one_by_one(name):
+    together, alone = (layout_of(domains()[name]) for _ in range(2))
+    trees = [split(layout.root, 2) for layout in (together, alone)]
+    found = together.parts_of(leaves(trees[0]))
+    for cell in reversed(leaves(trees[1])):
+        alone.parts(cell)
+    again = alone.parts_of(leaves(trees[1]))
+    assert len(found) == len(again) > 4
+    for one, two in zip(found, again, strict=True):
+        assert one.whole == two.whole
+        for own in ("center", "half", "points", "weights", "integrals"):
+            np.testing.assert_allclose(getattr(one, own), getattr(two, own), rtol=0, atol=1e-12)
+        sums = [sorted(float(rule.weights.sum()) for rule in part.boundary.values()) for part in (one, two)]
+        np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-12)
+    faces = [
+        sorted(float(face.weights.sum()) for many in layout.walls.faces_of(list(contacts(tree))) for face in many)
+        for layout, tree in zip((together, alone), trees, strict=True)
+    ]
+    np.testing.assert_allclose(faces[0], faces[1], rtol=0, atol=1e-12)
+
+
+def test_functions_of_a_higher_degree_use_the_cut_that_is_known():
+    layout = layout_of(domains()["annulus"])
+    root = split(layout.root, 1)
+    before = layout.parts_of(leaves(root))
+    fitted = dict(layout.ground.fitted)
+    richer = layout.enriched(2)
+    after = richer.parts_of(leaves(root))
+    assert fitted == layout.ground.fitted
+    assert any(fitted.values())
+    for one, two in zip(before, after, strict=True):
+        assert len(two.points) > len(one.points)
+        assert one.integrals.sum() == pytest.approx(two.integrals.sum(), abs=1e-9)

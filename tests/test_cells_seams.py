@@ -16,7 +16,6 @@ from internals import (
     contacts,
     contours,
     draw_reference,
-    inside,
     leaves,
     normal_flux,
     refined,
@@ -162,7 +161,7 @@ def test_what_a_part_makes_flows_out_of_it():
             continue
         own = [face for face in faces if part in (face.below, face.above)]
         found = rows.of(part)
-        out = sum(rows.flux.across(part, face, rows.traced(part, face, found.units))[0] for face in own)
+        out = sum(rows.flux.across(part, face, rows.traces.of(part, face, found.units))[0] for face in own)
         low = np.arange(rows.width) < 20
         made_inside = found.means[0, low]
         assert np.linalg.norm(made_inside - out[0, low]) < 1e-4 * np.linalg.norm(made_inside)
@@ -235,7 +234,7 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_conditions_of_regions_are_those_of_the_shapes(shape):
     X = SQUARE.sample(4000, "uniform", 0)
-    held = sp.lambdify((x, y), sp.Piecewise((1, inside(shape)), (0, True)), "numpy")(*X.T)
+    held = sp.lambdify((x, y), sp.Piecewise((1, shape.condition), (0, True)), "numpy")(*X.T)
     assert (held.astype(bool) == shape.contains(X)).all()
 
 

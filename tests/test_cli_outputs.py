@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -268,3 +269,72 @@ def test_what_there_is_is_saved_when_the_program_is_asked_to_end(tmp_path, numbe
     assert json.loads(output)["exit_code"] == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["front.pibls", "front.toml"]
     assert pb.load(tmp_path / "front.pibls").status == "stalled"
+
+
+READS = """
+equations = ["u_xx = -q"]
+[domain]
+shape = "interval"
+x = [0, 1]
+[data.q]
+file = "q.csv"
+column = "q"
+[[conditions]]
+kind = "dirichlet"
+value = 0
+[output]
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "content"),
+    [
+        ('csv = "q.csv"', "q.csv", "x,q\n0,1\n0.5,2\n1,1\n"),
+        ('csv = "other.csv"', "other.csv", "x,temperature\n0,1\n"),
+        ('json = "package.json"', "package.json", '{"name": "my app"}'),
+        ('plot = "thesis.pdf"', "thesis.pdf", "%PDF-1.4 my thesis"),
+    ],
+)
+def test_a_problem_file_replaces_neither_what_it_reads_nor_what_others_made(tmp_path, output, name, content):
+    (tmp_path / "q.csv").write_text("x,q\n0,1\n0.5,2\n1,1\n")
+    (tmp_path / name).write_text(content)
+    (tmp_path / "o.toml").write_text(READS + output)
+    call("solve", tmp_path / "o.toml", code=2)
+    assert (tmp_path / name).read_text() == content
+
+
+def test_a_problem_file_replaces_its_own_results(tmp_path):
+    (tmp_path / "q.csv").write_text("x,q\n0,1\n0.5,2\n1,1\n")
+    (tmp_path / "o.toml").write_text(READS + 'csv = "a.csv"\njson = "a.json"\nplot = "a.pdf"\nsave = "a.pibls"\n')
+    for _ in range(2):
+        call("solve", tmp_path / "o.toml")
+
+
+def test_a_picture_goes_through_a_link_and_a_failing_one_costs_only_itself(tmp_path, cosine, monkeypatch):
+    (tmp_path / "latest.png").symlink_to(tmp_path / "store")
+    call("solve", cosine, "--plot", tmp_path / "latest.png")
+    assert (tmp_path / "store").read_bytes()[:4] == PNG
+    for fault, code in ((ValueError("odd"), 2), (KeyboardInterrupt(), 2)):
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", Mock(side_effect=fault))
+        record = call_json("solve", cosine, "--plot", tmp_path / "b.png", code=code)
+        assert record["status"] == "converged"
+        assert list(record["failed_files"]) == ["plot"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["latest.png", "store"]
+
+
+def test_streams_that_are_full_or_closed_cost_no_answer(cosine, tmp_path):
+    run = f'"{sys.executable}" -m pibls solve "{cosine}"'
+
+    def code(command):
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    full = code(f"{run} --json > /dev/full")
+    assert full.returncode == 2
+    assert full.stderr.count("Standard output cannot be written") == 1
+    assert "Traceback" not in full.stderr
+    for number, closed in enumerate(("2> /dev/full", "2>&-")):
+        told = code(f"{run} --save {number}.pibls {closed}")
+        assert told.returncode == 0
+        assert "converged" in told.stdout
+        assert pb.load(tmp_path / f"{number}.pibls").status == "converged"
+    assert code(f'"{sys.executable}" -m pibls solve - <&-').returncode == 2

@@ -4,6 +4,7 @@ import decimal
 import fractions
 import functools
 import os
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import decode
 from pibls import runtime
 from pibls.errors import (
     FeatureError,
@@ -617,3 +619,27 @@ def test_a_file_changed_anywhere_is_refused_or_the_same(saved, changes):
 def saved(solution, tmp_path_factory):
     path = solution.save(tmp_path_factory.mktemp("saved") / "run.pibls")
     return path, path.read_bytes()
+
+
+ZEROS = [f"sqrt({p + q} + 2*sqrt({p * q})) - sqrt({p}) - sqrt({q})" for p, q in ((2, 3), (5, 7), (11, 13))]
+UNSURE = [f"sin({' + '.join(ZEROS)})", f"abs({ZEROS[0]} + ({ZEROS[1]}))", "floor(exp(100)*pi) + floor(exp(600))"]
+
+
+@pytest.mark.parametrize("formula", UNSURE)
+def test_constants_that_double_precision_does_not_know_are_refused(formula):
+    with pytest.raises(PiblsError, match="not known in double precision"):
+        pb.parse(f"u_xx = {formula}", "x y")
+    tree = sp.sympify(formula.replace("abs", "Abs"), evaluate=False)
+    began = time.process_time()
+    with pytest.raises(PiblsError, match="what double precision knows"):
+        decode(plain_tree(tree), (x, y))
+    assert time.process_time() - began < 5
+
+
+def plain_tree(node):
+    """An expression as files store it, without SymPy's help, which would take for ever."""
+    if isinstance(node, sp.Integer):
+        return ["int", str(node)]
+    if isinstance(node, sp.Rational):
+        return ["rational", str(node.p), str(node.q)]
+    return ["constant", str(node)] if not node.args else [type(node).__name__, *map(plain_tree, node.args)]

@@ -18,7 +18,7 @@ ROOT = Path(pibls.__file__).parent
 ORDER = [
     {"errors", "status", "interrupts", "writing"},
     {"checks"},
-    {"limits"},
+    {"limits", "reading"},
     {"runtime"},
     {"budget"},
     {"newton"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -331,3 +332,46 @@ def test_a_solve_within_a_solve_has_what_is_left_to_the_outer_one():
             assert 0 < inner.memory <= outer.memory
         with guarded(Guard(5.0, memory=10.0**6, clock=hand)) as inner:
             assert (inner.deadline, inner.memory) == (5.0, 10.0**6)
+
+
+def test_a_solve_that_calls_a_solve_ends_as_its_own_deadline_says():
+    def slow(a, b):
+        pb.solve(pb.problems.heat_3d(), tol=1e-15, budget=1e6)
+        return 0 * a + b
+
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), pb.data("f", slow, x, y)), SQUARE, [pb.Dirichlet(u, 0)])
+    with pytest.raises(DeadlineError, match="1 s have passed"):
+        pb.solve(problem, deadline=1)
+
+
+def test_a_solve_within_another_keeps_its_own_deadline():
+    def asleep(a, b):
+        time.sleep(10)
+        return 0 * a + b
+
+    def impatient(a, b):
+        with pytest.raises(DeadlineError, match=r"0\.2 s have passed"):
+            pb.solve(with_source(asleep), deadline=0.2)
+        return 0 * a + b
+
+    def with_source(function):
+        return pb.Problem(sp.Eq(pb.laplacian(u), pb.data("f", function, x, y)), SQUARE, [pb.Dirichlet(u, 0)])
+
+    with pytest.raises(DeadlineError, match=r" 2 s"):
+        pb.solve(with_source(lambda a, b: impatient(a, b) + asleep(a, b)), deadline=2)
+
+
+def test_the_thread_that_looks_imports_nothing():
+    code = """if True:
+        import builtins, sys
+        from pibls.limits import Guard
+        from pibls.runtime import available_memory
+        own = builtins.__import__
+        def refuse(name, *rest, **named):
+            assert name in sys.modules or name.startswith("encodings."), name  # which are no libraries
+            return own(name, *rest, **named)
+        builtins.__import__ = refuse
+        print(Guard(1e9, 1e12).look() == Guard(1e9, free=available_memory).look() == "")
+    """
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (found.stdout, found.stderr) == ("True\n", "")

@@ -223,7 +223,7 @@ def test_many_solutions_are_judged_as_one_by_one(star):
     solutions = [pb.PIELM(nodes=20, scale=scale).fit(problem, points) for scale in (1.0, 4.0)]
     keys = list({(t.field, t.multi_index) for s in problem.statements for t in s.form.terms})
     values = [solution.evaluate(points.interior, keys) for solution in solutions]
-    together = judge.linear_references({key: np.column_stack([v[i] for v in values]) for i, key in enumerate(keys)})
+    together = judge.references_of({key: np.column_stack([v[i] for v in values]) for i, key in enumerate(keys)})
     for number, solution in enumerate(solutions):
         for name, size in judge.references(solution.evaluate).items():
             assert np.broadcast_to(together[name], 2)[number] == pytest.approx(size)

@@ -68,7 +68,7 @@ def test_files_that_lack_something(tmp_path, content, call, words):
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(PiblsError, match="cannot be read as CSV"):
+    with pytest.raises(PiblsError, match="does not exist"):
         pb.Observation.from_csv(tmp_path / "nowhere.csv", u)
     with pytest.raises(PiblsError, match="must be a path"):
         pb.Observation.from_csv(3, u)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from internals import bracketed, climbed, held_ranges, narrowed, onto_zeros
+from internals import bracketed, climbed, held_ranges, narrowed, onto_zeros, ranges_held
 
 
 def test_roots_are_found_to_rounding_for_many_intervals_at_once():
@@ -34,6 +34,21 @@ def test_ranges_hold_where_all_conditions_do_however_narrow():
     assert held_ranges(lambda s: s > 2.0, 0.0, 1.0) == []
     assert held_ranges(lambda s: s < 2.0, 0.0, 1.0) == [(0.0, 1.0)]
     np.testing.assert_allclose(held_ranges(lambda s: np.abs(s - 0.4) > 0.1, 0.0, 1.0), [[0, 0.3], [0.5, 1]], atol=1e-12)
+
+
+def test_many_ranges_are_found_as_each_by_itself():
+    centers = np.array([0.2, 0.5, 5.0, 0.99])
+    start, stop = np.array([0.0, 0.4, 0.0, 0.5]), np.array([1.0, 0.9, 1.0, 1.5])
+
+    def holds(s, row):
+        return np.stack([np.abs(s - centers[row]) > 0.03, s < centers[row] + 0.3], axis=1)
+
+    row, low, high = ranges_held(holds, start, stop)
+    for k in range(len(start)):
+        alone = held_ranges(lambda s, k=k: holds(s, np.full(len(s), k)), start[k], stop[k])
+        np.testing.assert_allclose(np.stack([low, high], axis=1)[row == k], np.reshape(alone, (-1, 2)), atol=1e-15)
+    assert np.bincount(row, minlength=4).tolist() == [2, 2, 1, 2]
+    assert all(len(own) == 0 for own in ranges_held(holds, np.empty(0), np.empty(0)))
 
 
 def test_summits_are_climbed_to_half_the_digits_and_bounds_are_kept():

@@ -93,7 +93,7 @@ PLANE_FILES = {
     ),
     "deep.svg": ("<svg>" + "<g>" * 50_000 + "</g>" * 50_000 + "</svg>", "more than 10000 elements|is no XML"),
     "many.svg": ('<svg><path d="' + "M0 0h1v1z" * 30_000 + '"/></svg>', "more than 20000 vertices|more than 100000"),
-    "curves.svg": ('<svg><path d="M0 0' + "C 0 9 9 9 9 0" * 3000 + '"/></svg>', "more than 20000 vertices"),
+    "curves.svg": ('<svg><path d="M0 0' + "C 0 9 9 9 9 0" * 3000 + '"/></svg>', "at most 20000 vertices"),
     "rings.svg": (
         '<svg><path d="' + "".join(f"M{2 * k} 0h1v1z" for k in range(6000)) + 'M0 0 L 5 5 V 0 L 0 7"/></svg>',
         "must not cross",
@@ -263,8 +263,67 @@ def test_large_files_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "large.geojson"
     with path.open("wb") as stream:
         stream.truncate(10**12)  # a hole: no bytes on the disk
-    with pytest.raises(FileFormatError, match="has 1000000 MB; up to 200 are read"):
+    with pytest.raises(FileFormatError, match="has 1000000 MB; up to 30 are read"):
         read_shape(path, (x, y))
+
+
+@pytest.mark.parametrize(
+    "line", ["*INCLUDE", "INCLUDE", "*INCLUDE\x1c", "*\u0131NCLUDE", "** INCLUDE", "*INCLUDE\x85", "\xa0*INCLUDE"]
+)
+def test_no_mesh_reads_another_file(tmp_path, line):
+    (tmp_path / "other.inp").write_text("*NODE\n1,0.,0.\n2,1.,0.\n3,0.,1.\n*ELEMENT, TYPE=CPS3\n1,1,2,3\n")
+    assert read_shape(tmp_path / "other.inp", (x, y)).measure == 0.5
+    path = tmp_path / "a.inp"
+    path.write_text(f"{line}, INPUT={tmp_path / 'other.inp'}\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"includes another file|no cells"):
+        read_shape(path, (x, y))
+
+
+def test_markup_that_is_not_seen_as_bytes_is_refused(tmp_path):
+    markup = '<?xml version="1.0" encoding="utf-16"?><VTKFile compressor="vtkZLibDataCompressor"></VTKFile>'
+    for coding in ("utf-16", "utf-16-le", "utf-16-be"):
+        (tmp_path / "a.vtu").write_bytes(markup.encode(coding))
+        with pytest.raises(FileFormatError, match="is UTF-16"):
+            read_shape(tmp_path / "a.vtu", (x, y))
+
+
+_GMSH = "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n"
+LONG = {
+    "digits.svg": lambda: '<svg><rect height="1" width="' + "1" * 40_000 + 'x"/></svg>',
+    "paths.svg": lambda: "<svg>" + ('<path d="M0 0' + "h1" * 50_000 + '"/>') * 20 + "</svg>",
+    "elements.svg": lambda: "<svg>" + '<a b=""/>' * 2_000_000 + "</svg>",
+    "attributes.svg": lambda: "<svg " + " ".join(f'a{k}=""' for k in range(1_000_000)) + "/>",
+    "lists.geojson": lambda: '{"type":"Polygon","coordinates":[' + "[]," * 6_000_000 + "[]]}",
+    "rings.geojson": lambda: json.dumps(
+        {"type": "MultiPolygon", "coordinates": [[[[k, 0], [k + 1, 0], [k, 1], [k, 0]]] for k in range(100_000)]}
+    ),
+    "words.stl": lambda: "solid a\n" + "facet normal 0 0 0\n" * 1_500_000 + "endsolid a\n",
+    "names.msh": lambda: (
+        f"{_GMSH}$PhysicalNames\n" + "1" * 1_000_000 + "\n$EndPhysicalNames\n$Nodes\n1\n$EndNodes\n"
+        "$Elements\n1 1\n$EndElements\n"
+    ),
+    "tags.msh": lambda: (
+        f"{_GMSH}$Entities\n0 0 1 0\n1 0 0 0 1 1 1 30000 {'7 ' * 30_000}0\n$EndEntities\n$Nodes\n1 3 1 3\n"
+        "2 1 0 3\n1\n2\n3\n0 0 0\n1 0 0\n0 1 0\n$EndNodes\n$Elements\n1 30000 1 30000\n2 1 2 30000\n"
+        + "1 1 2 3\n" * 30_000
+        + "$EndElements\n"
+    ),
+    "solids.stl": lambda: "solid a\nfacet\n" + "solid b\nendsolid b\n" * 300_000,
+    "lines.su2": lambda: "NDIME= 2\nNELEM= 1\n5 0 1 2\n" + "5 0 1 2\n" * 30_000,
+    "parts.mesh": lambda: "MeshVersionFormatted 2\nDimension 2\n" + "Triangles\n1\n1 2 3 0\n" * 300_000,
+    "face.obj": lambda: "v 0 0 0\nf " + "1 " * 2_000_000 + "\n",
+    "blocks.inp": lambda: "*NODE\n1,0.,0.\n2,1.,0.\n3,0.,1.\n" + "*ELEMENT, TYPE=CPS3\n" * 200_000 + "1,1,2,3\n",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_files_are_refused_soon(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(LONG[name]())
+    began = time.process_time()
+    with pytest.raises(PiblsError):
+        read_shape(path, (x, y, z) if name.endswith("stl") else (x, y))
+    assert time.process_time() - began < 5
 
 
 def test_noise_has_no_outline():

@@ -273,7 +273,7 @@ def test_an_edited_member_is_noticed(raw, tmp_path):
     refused(tmp_path / "a", packed(members | {"extra.npy": b"1"}, sign=False), r"changed after.*extra\.npy")
     refused(tmp_path / "a", packed({k: v for k, v in members.items() if k != "digest.json"}, sign=False), "lacks")
     refused(tmp_path / "a", packed(members | {"digest.json": b"[]"}, sign=False), "not an object")
-    refused(tmp_path / "a", packed(members | {"digest.json": b"{"}, sign=False), "not JSON")
+    refused(tmp_path / "a", packed(members | {"digest.json": b"{"}, sign=False), "no JSON")
     refused(tmp_path / "a", packed(members, compression=zipfile.ZIP_DEFLATED), "compressed members")
 
 
@@ -435,5 +435,37 @@ def test_records_with_very_many_statements_or_lists_are_refused_before_they_are_
     started = time.process_time()
     refused(tmp_path / "a.pibls", longer("equations"), "written out")
     refused(tmp_path / "a.pibls", longer("conditions"), "written out")
-    refused(tmp_path / "a.pibls", edited(raw, lambda record: record.update(more=[[]] * 1_000_000)), "too many lists")
+    refused(
+        tmp_path / "a.pibls", edited(raw, lambda record: record.update(more=[[]] * 1_000_000)), "over 2000000 entries"
+    )
     assert time.process_time() - started < 10
+
+
+def test_what_a_forged_record_says_can_be_printed(raw, tmp_path):
+    def change(record):
+        (one, *_) = record["problem"]["conditions"]
+        one |= {
+            "kind": "Dir\x1b[31m",
+            "on": {"domain": record["problem"]["domain"], "part": "left.where(\x1b]0;a\x07)"},
+        }
+
+    path = tmp_path / "a.pibls"
+    path.write_bytes(edited(raw, change))
+    problem = pb.load(path).problem
+    assert f"{problem}{problem.conditions}".replace("\n", "").isprintable()
+    assert "\\x1b" in str(problem)
+
+
+def test_records_that_tell_of_very_much_or_have_very_many_shapes_are_refused(raw, tmp_path):
+    def disks(count, first=0):
+        if count == 1:
+            return {"shape": "Disk", "coordinates": ["x", "y"], "center": [first % 40, first // 40], "radius": 0.7}
+        halves = {"first": disks(count // 2, first), "second": disks(count - count // 2, first + count // 2)}
+        return {"shape": "Combination", "coordinates": ["x", "y"], "operation": "union"} | halves
+
+    entry = {"rms": 1, "max": 1, "rows": 1}
+    many = {f"a{k}": entry for k in range(100_000)}
+    began = time.process_time()
+    refused(tmp_path / "a", edited(raw, lambda r: r["diagnostics"].update(residuals=many)), "more than 10000")
+    refused(tmp_path / "a", edited(raw, lambda r: r["problem"].update(domain=disks(500))), "combines 499 shapes")
+    assert time.process_time() - began < 5

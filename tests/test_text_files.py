@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import tomllib
 
@@ -318,7 +319,8 @@ TABLES = {
     '""': "in the folder",
     '"link.csv"': "no file",
     '"none.csv"': "no file",
-    '"empty.csv"': "name its columns",
+    '"empty.csv"': "is empty",
+    '"blank.csv"': "over 3000000 entries",
     '"numbers.csv"': "name its columns",
     '"rows.csv"': "no rows",
     '"ragged.csv"': "1 entries, and 2 columns",
@@ -336,7 +338,8 @@ def test_tables_that_are_refused(folder, tmp_path_factory, name):
     outside.write_text("x,k\n0,1\n")
     (folder / "link.csv").symlink_to(outside)
     contents = {
-        "empty": "", "numbers": "1,2\n3,4\n", "rows": "x,k\n\n", "ragged": "x,k\n1\n", "words": "x,k\n1,many\n",
+        "empty": "", "blank": "x,k\n" + "\n" * 3_000_000,
+        "numbers": "1,2\n3,4\n", "rows": "x,k\n\n", "ragged": "x,k\n1\n", "words": "x,k\n1,many\n",
         "nan": "x,k\n1,nan\n", "twice": "x,k\n1,2\n1,3\n", "other": "z,k\n1,2\n",
     }  # fmt: skip
     for stem, content in contents.items():
@@ -549,7 +552,7 @@ def test_files_with_very_many_equations_derivatives_or_terms_are_refused():
     with pytest.raises(TextError, match="written out"):
         read_text(with_domain(box, "laplacian(laplacian(u)) = 1"))
     many = ", ".join(f'"u_xx = {k}"' for k in range(2000))
-    with pytest.raises(TextError, match="written out"):
+    with pytest.raises(TextError, match="1000 are allowed"):
         read_text(
             with_domain('[domain]\nshape = "interval"\nx = [0, 1]').replace('["laplacian(u) = 1"]', f"[\n{many}]")
         )
@@ -558,3 +561,26 @@ def test_files_with_very_many_equations_derivatives_or_terms_are_refused():
     plane = '[domain]\nshape = "rectangle"\nx = [0, 1]\ny = [0, 1]'
     with pytest.raises(TextError, match="Multiplied out"):
         read_text(with_domain(plane, rest=side))
+
+
+_REST = '[domain]\nshape = "rectangle"\nx = [0, 1]\ny = [0, 1]\n[[conditions]]\nkind = "dirichlet"\nvalue = 0\n'
+MANY = {
+    "parameters": 'equations = ["u_xx + u_yy = -1"]\n'
+    + _REST
+    + "[parameters]\n"
+    + "".join(f"p{k}=1\n" for k in range(9999)),
+    "unknowns": "unknowns = [" + ",\n".join(f'"u{k}"' for k in range(9999)) + ']\nequations = ["u1_xx = 1"]\n' + _REST,
+    "equations": "equations = [" + ",\n".join(f'"u_xx = {k}*x"' for k in range(5000)) + "]\n" + _REST,
+}
+
+
+@pytest.mark.parametrize("key", MANY)
+def test_files_with_very_many_entries_are_refused(key):
+    with pytest.raises(TextError, match="entries here, and 1000 are allowed"):
+        read_text(MANY[key])
+
+
+def test_a_pipe_is_no_problem_file(tmp_path):
+    os.mkfifo(tmp_path / "f.toml")
+    with pytest.raises(PiblsError, match="a device or a pipe"):
+        pb.read_problem(tmp_path / "f.toml")

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Fitting, Progress, choose_scale, estimated_error, refine_scale, solve_wide, vertex
+from internals import Fitting, Progress, choose_scale, estimated_error, refine_scale, solve_wide
 from pibls.errors import InputError, ProblemError
 from pibls.problems import ill_posed
 
@@ -151,32 +151,15 @@ def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
         asked.clear()
         choose_scale(score, 2, **options)
         assert len(set(asked)) <= 8
-    over_time, _ = choose_scale(lambda s: abs(np.log(s[4] / 16)) + s[0], 5, 0.0, time_axis=4)
+    over_time, _ = choose_scale(lambda s: abs(np.log(s[4] / 16)) + s[0], 5, 0.0)
     assert over_time[4] == pytest.approx(16, rel=0.5)
-
-
-def test_scale_that_is_good_enough_lies_between_those_of_the_list():
-    def score(scale):
-        return float(np.exp(np.log(scale[0] / 4.3) ** 2 - 9))
-
-    assert choose_scale(score, 2, 1.0)[0] == pytest.approx((4.3, 4.3), rel=1e-6)
-    # An outlier in its place is not taken.
-    assert choose_scale(lambda s: 1e3 if s[0] not in {3.0, 6.0, 1.5, 12.0} else score(s), 2, 1.0)[0] == (6.0, 6.0)
-
-
-def test_vertex_needs_a_valley_with_both_sides():
-    assert vertex({1.0: 4.0, 2.0: 1.0, 4.0: 4.0}, 2.0) == pytest.approx(2.0)
-    assert vertex({1.0: 1.0, 2.0: 2.0, 4.0: 4.0}, 1.0) is None
-    assert vertex({1.0: 1.0, 2.0: 2.0, 4.0: 1.0}, 2.0) is None
-    assert vertex({1.0: np.inf, 2.0: 1.0, 4.0: 2.0}, 2.0) is None
-    assert vertex({1.0: 1.0, 2.0: 0.0, 4.0: 2.0}, 2.0) is None
 
 
 def test_refined_scale_follows_a_valley_as_far_as_it_goes():
     def score(scale):
         return float(np.exp(np.log(scale[0] / 30) ** 2))
 
-    assert refine_scale(score, (3.0, 1.0)) == pytest.approx((30.0, 10.0), rel=0.05)
+    assert refine_scale(score, (3.0, 1.0)) == pytest.approx((30.0, 10.0), rel=0.06)
     assert refine_scale(score, (30.0, 1.5)) == pytest.approx((30.0, 1.5), rel=1e-6)
 
 

@@ -9,6 +9,7 @@ so. Only a single call of LAPACK cannot be interrupted: :meth:`Guard.require_tim
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import signal
 import sys
@@ -28,6 +29,9 @@ from pibls.errors import DeadlineError, ResourceError
 
 __all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_time", "room"]
 
+# Imported beforehand, not by the thread that looks: loading a library waits for one that goes through all of them, as
+# threadpoolctl does, which waits for the interpreter: neither would ever end. Windows has none.
+RESOURCE: Any = importlib.import_module("resource") if importlib.util.find_spec("resource") else None
 _STEP = 0.05  # seconds between two looks
 _AGAIN = 0.25  # seconds after which a stop that nothing has noticed is raised again
 _GRACE, _SHARE = 0.7, 0.09  # seconds, and share of the deadline, for what follows a stop: the best solution so far
@@ -61,18 +65,16 @@ def resident() -> int:
 
 
 def _largest() -> int:
-    """Return the most that this process ever held, where nothing tells what it holds now."""
-    try:
-        import resource
-    except ImportError:
+    """Return the most memory that this process ever held, where its present use is unknown."""
+    if RESOURCE is None:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return int(RESOURCE.getrusage(RESOURCE.RUSAGE_SELF).ru_maxrss) * unit
 
 
 @dataclass(eq=False)
 class Guard:
-    """Limits of one solve, and what became of them.
+    """Limits of one solve, and whether they were reached.
 
     Attributes
     ----------
@@ -123,7 +125,7 @@ class Guard:
         return np.inf if self.memory is None else max(0.0, self.memory - (self.holds() - self.held))
 
     def look(self) -> str:
-        """Say which limit is reached, if one is; what follows a stop that was noticed has a little more."""
+        """Say which limit is reached, if any; steps after a stop that was noticed have a little more."""
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
         if self.deadline is not None and self.elapsed >= self.deadline + more:
             return f"The deadline ends it: {self.deadline:g} s have passed."
@@ -161,6 +163,13 @@ class Guard:
             took.append(time.perf_counter() - begun)
         return float(2.0 * _TRIAL**3 / min(took))
 
+    def reached(self, outer: Guard, deadline: float | None, memory: float | None) -> bool:
+        """Tell whether a limit of the solve around this one stopped it, and none of its own."""
+        if (self.memory != memory) if "memory" in self.words else (self.deadline != deadline):
+            outer.words = outer.words or outer.look() or self.words
+            return True
+        return False
+
     def error(self) -> DeadlineError | ResourceError:
         """Return the error of a solve that has nothing to return."""
         remedy = "There is no solution yet. "
@@ -170,7 +179,7 @@ class Guard:
 
 
 def in_words(stop: BaseException) -> str:
-    """Say why a search ended, and let what follows have its time.
+    """Say why a search ended, and give the next steps their time.
 
     >>> in_words(KeyboardInterrupt())
     'It was interrupted. Run it again to go on.'
@@ -214,6 +223,7 @@ def guarded(guard: Guard) -> Iterator[Guard]:
         Where nothing inside has returned a solution.
     """
     outer = _CURRENT.get()  # a solve within another has the limits that are left to that
+    own = guard.deadline, guard.memory
     if outer is not None and outer.deadline is not None:
         guard.deadline = min(guard.deadline or np.inf, outer.deadline - outer.elapsed)
     if outer is not None and outer.memory is not None:
@@ -235,6 +245,8 @@ def guarded(guard: Guard) -> Iterator[Guard]:
                     except Stopped:
                         continue
     except Stopped:
+        if outer is not None and guard.reached(outer, *own):
+            raise  # what called this solve is over as well
         raise guard.error() from None
     except MemoryError as error:
         if isinstance(error, ResourceError):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pibls.errors import ResourceError
-from pibls.limits import room
+from pibls.limits import RESOURCE, room
 
 __all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
 __all__ += ["require_memory"]
@@ -189,13 +189,11 @@ def _groups(root: Path) -> list[Path]:
 def _address_space() -> int | None:
     """Return the room below the limit of the process's own address space, if it has one."""
     try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limit = RESOURCE.getrlimit(RESOURCE.RLIMIT_AS)[0]
         taken = int(_STATM.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError, IndexError, AttributeError):
+    except (OSError, ValueError, IndexError, AttributeError):
         return None
-    return None if limit == resource.RLIM_INFINITY else limit - taken
+    return None if limit == RESOURCE.RLIM_INFINITY else int(limit) - taken
 
 
 def _meminfo_available() -> int | None:

@@ -16,11 +16,10 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import Located, Patch
 from pibls.geometry.spans import Warp
 from pibls.problem.level import Level
-from pibls.quadrature.roots import bracketed, climbed
+from pibls.quadrature.roots import CLOSE, bracketed, climbed
 
 _GRID, _KNOTS = {2: 129, 3: 33}, 2049
 _ROUNDS, _FEW = 40, 12
-_SAME = 1e-9  # of a step: points of a grid that are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def _lines(level: Level, ends: FloatArray) -> Iterator[FloatArray]:
     grid, values = _sampled(level, ends)
     step = (ends[1] - ends[0]) / (len(grid) - 1)
     for places in map(np.asarray, contour_generator(z=np.ma.masked_invalid(values.T)).lines(0.0)):
-        places = np.where(np.abs(places - np.rint(places)) < _SAME, np.rint(places), places)
+        places = np.where(np.abs(places - np.rint(places)) < CLOSE, np.rint(places), places)
         low, high = (ends[0] + own * step for own in (np.floor(places), np.ceil(places)))
 
         def along(share: FloatArray, rows: FloatArray, low: FloatArray = low, high: FloatArray = high) -> FloatArray:
@@ -107,7 +106,7 @@ def _lines(level: Level, ends: FloatArray) -> Iterator[FloatArray]:
 
         share = bracketed(along, np.zeros(len(low)), np.ones(len(low)))
         X = low + share[:, None] * (high - low)
-        X = X[np.append(True, np.abs(np.diff(X, axis=0) / step).max(axis=1) > _SAME)]
+        X = X[np.append(True, np.abs(np.diff(X, axis=0) / step).max(axis=1) > CLOSE)]
         if len(X) > 2 and (places[0] == places[-1]).all():
             X[-1] = X[0]
         if len(X) > 1 and np.isfinite(X).all():

@@ -97,9 +97,9 @@ class Crossing:
 
     def traced(self, rows: Rows, part: CellPart, face: Face) -> FloatArray:
         """Return the coefficients on a face of all that the functions have in common with the other side."""
-        unit, depth = rows.face_units(face), face.thickness
+        unit, depth = rows.traces.units(face), face.thickness
         found = []
-        for number, order in rows.shared(face):
+        for number, order in rows.traces.shared(face):
             terms = rows.flux.shared_terms(part, face, number, order)
             values = sum(np.reshape(v, (-1, 1)) * self.values(part, face.points, index) for _, index, v in terms)
             scale = np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number]

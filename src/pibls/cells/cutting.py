@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled
-from pibls.cells.ground import FLAT, Ground, on_faces
+from pibls.cells.cut_slices import Slice, fit
+from pibls.cells.filling import LINES, filled
+from pibls.cells.ground import Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.slices import Slice, fit
-from pibls.cells.surface import STEP, Rule
+from pibls.cells.surface import PROBES, STEP, Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import owners_in_sight
-from pibls.quadrature.roots import ranges_held
+from pibls.quadrature.roots import CLOSE, ranges_held
 
 __all__ = ["Cutter"]
 
@@ -27,8 +27,6 @@ _OUTLINE = {1: 1, 2: 4, 3: 2}
 _EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
-_BEYOND = 128  # points to see whether anything is there
-_LINES = 16  # on a side of a cell in space
 
 
 @dataclass(eq=False)
@@ -58,14 +56,14 @@ class Cutter:
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
         """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
-        room = FLAT * cell.size
+        room = CLOSE * cell.size
         for axis, side, extent in self.ground.sides:
             at = extent[0, axis]
             shared = np.minimum(extent[1], cell.high) - np.maximum(extent[0], cell.low) > room
             if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
                 ends = np.where(np.arange(3) == axis, at, cell.low), np.where(np.arange(3) == axis, at, cell.high)
                 boxes = ((cell.low, ends[1]), (ends[0], cell.high))
-                below, above = (low + (high - low) * kronecker(_BEYOND, 3) for low, high in boxes)
+                below, above = (low + (high - low) * kronecker(PROBES, 3) for low, high in boxes)
                 within, beyond = (below, above) if side > 0 else (above, below)
                 if self.ground.inside(within, cell).any() and not self.ground.inside(beyond, cell).any():
                     return axis, float(at)
@@ -225,7 +223,7 @@ class Cutter:
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
                 return self.ground.columns(placed(V), own.kind, step, [cell])
 
-            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, _LINES, self.reference.degree + 2)
+            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2)
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
         return Rule.joined(found)
 

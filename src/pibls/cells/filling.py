@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.quadrature.roots import narrowed
+from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.quadrature.rules import gauss
 
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
@@ -16,8 +16,8 @@ Columns = Callable[[FloatArray, FloatArray], BoolArray]
 _SCAN, _LINES = 33, 33
 _TIPS = 3
 _ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
-_ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
+LINES = 16  # across a part of a rectangle, between two places where stretches begin or end
 
 
 def filled(
@@ -73,7 +73,7 @@ def filled(
 
 def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
     """Return the axis along which lines through a rectangle begin or end inside most often."""
-    s = np.linspace(_ENDS, 1.0 - _ENDS, _SCAN)
+    s = np.linspace(CLOSE, 1.0 - CLOSE, _SCAN)
     V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
     known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(_SCAN, _SCAN, -1), axis=2)
     across, along = ((np.diff(known, axis=axis)).sum() for axis in (0, 1))
@@ -108,7 +108,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
         which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, _PANEL), minlength=len(s)).astype(np.int64)
         return 2 * which + first, count
 
-    s = np.linspace(_ENDS, 1.0 - _ENDS, _LINES)
+    s = np.linspace(CLOSE, 1.0 - CLOSE, _LINES)
     known, _ = kinds(s)
     (changed,) = np.nonzero(known[1:] != known[:-1])
     start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
@@ -149,7 +149,7 @@ def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
     s, rate = (1 - np.cos(np.pi * tau)) / 2, np.pi / 2 * np.sin(np.pi * tau) * np.tile(shares / panels, panels)
     cuts = np.concatenate([[0.0], breaks, [1.0]])
     low, long = cuts[:-1, None], np.diff(cuts)[:, None]
-    kept = long[:, 0] > _ENDS
+    kept = long[:, 0] > CLOSE
     return (low + long * s)[kept].ravel(), (long * rate)[kept].ravel()
 
 

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pibls.cells.evaluation import Term
+from pibls.cells.interface_laws import InterfaceLaws
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Across, Form, Interior, OnPart, Statement
-from pibls.problem.switches import has_branches
+from pibls.problem import Form, Interior, OnPart, Statement
 
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
 
 __all__ = ["Fluxes"]
 
-Term = tuple[int, MultiIndex, Any]
-
-_BESIDE, _ROUNDING = 1e-10, 1e-14
 _SAME = 1e-6
 _SAID = 1e-2  # share of the coefficients of a condition that is along the normal
 _JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """One side of an equation across an interface: terms that are not shared, and their size."""
-
-    terms: list[Term]
-    right: FloatArray
-    size: float
 
 
 @dataclass(eq=False)
@@ -43,17 +32,20 @@ class Fluxes:
     """Reads the fluxes of a problem from its rows."""
 
     rows: Rows
-    _laws: dict[Any, Law] = field(default_factory=dict)
-    _taken: dict[Any, dict[tuple[int, int], Statement]] = field(default_factory=dict)
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # whether coefficients along an axis are numbers
 
+    @cached_property
+    def laws(self) -> InterfaceLaws:
+        """Conditions across interfaces."""
+        return InterfaceLaws(self.rows, self.across_seams)
+
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: value, and normal derivatives or a flux."""
-        law = self.law(part, face, number, order)
+        law = self.laws.of(part, face, number, order)
         if law is not None:
-            scale = self.rows.face_units(face)[number] / ((face.thickness / 2) ** order * law.size)
+            scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
@@ -63,55 +55,6 @@ class Fluxes:
         if face.normals is None:
             return [(number, self.rows.along(face.axis, order), self._share_of_flux(part, face, number, order))]
         return _along_normals(number, order, face.normals)
-
-    def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
-        """Return this part's side of the interface condition on a face, or None.
-
-        Both sides of the equation, the outer one with the opposite sign, are equal to something that they share.
-        """
-        statement = self.taken(face).get((number, order)) if face.crossed else None
-        if statement is None:
-            return None
-        key = (part, face, id(statement))
-        if key not in self._laws or not all(form.is_linear for form in statement.forms):
-            sides = [self._side(side, face, statement) for side in (face.below, face.above)]
-            sizes = [size for _, _, size in sides if size > 0]
-            size = float(np.sqrt(np.prod(sizes))) if len(sizes) == 2 else sizes[0]
-            for side, (terms, right, _) in zip((face.below, face.above), sides, strict=True):
-                self._laws[side, face, id(statement)] = Law(terms, right, size / statement.weight)
-        return self._laws[key]
-
-    def _side(self, part: CellPart, face: Face, statement: Statement) -> tuple[list[Term], FloatArray, float]:
-        assert isinstance(statement.place, Across)
-        assert face.normals is not None
-        inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
-        form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
-        # What switches may do so right here: each side has its own branch.
-        X = self._inward(part, face) if has_branches(form.residual) else face.points
-        terms, source = self.rows.lowered(replace(statement, form=form), part, X, face.normals * (1 if below else -1))
-        size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
-        right = -sign * np.broadcast_to(source, len(X))
-        return [(n, index, sign * value) for n, index, value in terms], right, size
-
-    def taken(self, face: Face) -> dict[tuple[int, int], Statement]:
-        """Return which continuities of a face, by field and order, an interface condition replaces."""
-        key = tuple(id(statement) for statement in face.crossed)
-        if key not in self._taken:
-            found: dict[tuple[int, int], Statement] = {}
-            names, free = self.rows.problem.field_names, list(self.across_seams)
-            for statement in sorted(face.crossed, key=_least_order):
-                own = {names.index(name) for form in statement.forms for name in form.fields}
-                least = _least_order(statement)
-                fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))
-                if not fits:
-                    raise ProblemError(
-                        f"{statement.name} is one condition too many: across an interface each field has as many as "
-                        "the order of its equation, for the value and the flux two. Remove one."
-                    )
-                free.remove(fits[0])
-                found[fits[0]] = statement
-            self._taken[key] = found
-        return self._taken[key]
 
     def _is_flux(self, face: Face, number: int, order: int) -> bool:
         """Tell whether it is a flux that is continuous across a face, not a slope: on seams, and where it jumps."""
@@ -130,7 +73,7 @@ class Fluxes:
 
     def is_plain(self, face: Face) -> bool:
         """Tell whether nothing but values and slopes is continuous across a face."""
-        return not any(self._is_flux(face, *block) for block in self.rows.shared(face))
+        return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
 
     @cached_property
     def across_seams(self) -> list[tuple[int, int]]:
@@ -155,7 +98,12 @@ class Fluxes:
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of the flux along the normals of a face, on one side of it."""
-        i, X, normals, found = self._fluxes[number, 1], self._inward(part, face), self._normals(face), []
+        i, X, normals, found = (
+            self._fluxes[number, 1],
+            self.rows.traces.inward(part, face),
+            self.rows.traces.normals(face),
+            [],
+        )
         given = self._given_fluxes[i]
         if given is not None:
             return self.rows.only_terms(given, part, X, normals)
@@ -170,11 +118,6 @@ class Fluxes:
             elif len(axes) == 1 and n != number and self._space_orders[n] == 1:
                 found.append((n, (0,) * len(index), value * normals[:, axes[0]]))
         return found
-
-    def _normals(self, face: Face) -> FloatArray:
-        if face.normals is not None:
-            return face.normals
-        return np.tile(np.eye(face.points.shape[1])[face.axis], (len(face.points), 1))
 
     @cached_property
     def _given_fluxes(self) -> list[Statement | None]:
@@ -199,8 +142,8 @@ class Fluxes:
         """
         out = 1.0 if face.below is part else -1.0
         area, sign = face.area, np.sign(face.basis[:, 0].sum())
-        unit, depth = self.rows.face_units(face), face.thickness
-        shared, step = self.rows.shared(face), face.basis.shape[1]
+        unit, depth = self.rows.traces.units(face), face.thickness
+        shared, step = self.rows.traces.shared(face), face.basis.shape[1]
         found = np.zeros((len(self.rows.equations), step * len(shared)))
         rises, own = np.zeros_like(found), np.zeros((len(found), self.rows.width))
         for i, terms in enumerate(self._flowing(part, face)):
@@ -220,13 +163,13 @@ class Fluxes:
         axis = face.axis if face.normals is None else None
         if axis not in self._steady:
             self._steady[axis] = all(_is_steady(equation.form, axis) for equation in self.rows.equations)
-        X = face.points if self._steady[axis] else self._inward(part, face)
+        X = face.points if self._steady[axis] else self.rows.traces.inward(part, face)
         terms = [self.rows.only_terms(equation, part, X, None, axis) for equation in self.rows.equations]
         return [{(n, index): value for n, index, value in own} for own in terms]
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
         """Return the mean over a face of the coefficient of a shared derivative in the flux of an equation."""
-        if self.law(part, face, number, order) is not None:
+        if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
             return self._scale(face, number) if self._fluxes[number, order] == i else 0.0
@@ -258,7 +201,7 @@ class Fluxes:
 
     def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
         """Return by how much a field rises from the lower to the upper end of a face, as a row."""
-        X = self.rows.on_side(part, face)
+        X = self.rows.traces.on_side(part, face)
         other = 1 - face.axis
         middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
         ends = np.tile(X[0], (2, 1))
@@ -332,13 +275,6 @@ class Fluxes:
                 total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
         return total
 
-    def _inward(self, part: CellPart, face: Face) -> FloatArray:
-        """Return points of a part just beside a face, where its coefficients are its own."""
-        X, out = self.rows.on_side(part, face), -1.0 if face.below is part else 1.0
-        # So near that nothing else changes, and farther than points are off by rounding.
-        step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
-        return np.asarray(X + out * step * self._normals(face))
-
     def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
         """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
         top = self.rows.orders[number, face.axis]
@@ -347,7 +283,7 @@ class Fluxes:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
         for side in (face.below, face.above):
-            X = self._inward(side, face)
+            X = self.rows.traces.inward(side, face)
             found = [
                 float(np.mean(np.broadcast_to(value, len(X))))
                 for e in self.rows.equations
@@ -375,10 +311,6 @@ def _largest(terms: list[Term]) -> float:
 
 def _mean(weights: FloatArray, value: Any) -> float:
     return float(weights @ value) / float(weights.sum()) if np.ndim(value) else float(value)
-
-
-def _least_order(statement: Statement) -> int:
-    return min(term.order for form in statement.forms for term in form.terms)
 
 
 def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:

@@ -29,12 +29,12 @@ from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
+from pibls.quadrature.roots import CLOSE
 
-__all__ = ["FLAT", "Ground", "on_faces"]
+__all__ = ["Ground", "on_faces"]
 
-FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
-_TIE, _ROUNDING = 1e-12, 1e-15
+_TIE = 1e-12
 _COVERED = 0.99  # of the boundary, by measures that may be estimates
 _DIGITS = 1e-6
 _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
@@ -145,7 +145,7 @@ class Ground:
 
     def _switches(self) -> FloatArray:
         """Return the points of the boundary of a plane domain at which conditions switch."""
-        found, slack = [np.empty((0, 2))], FLAT * float(np.ptp(self.domain.bounds))
+        found, slack = [np.empty((0, 2))], CLOSE * float(np.ptp(self.domain.bounds))
         for place, levels in self._edges.items():
             X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
             for level in levels if len(X) else ():
@@ -158,7 +158,7 @@ class Ground:
         found = [np.empty((0, 2))]
         for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
             X = along(piece, piece.box[0])[:, :2]
-            if np.ptp(X, axis=0).max() > FLAT * float(np.ptp(self.domain.bounds[:2])):
+            if np.ptp(X, axis=0).max() > CLOSE * float(np.ptp(self.domain.bounds[:2])):
                 found.append(X)
         return np.concatenate(found)
 
@@ -291,9 +291,8 @@ class Ground:
 
     def aside(self, cell: Cell) -> float:
         """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
-        return float(
-            _TIE * cell.size.min() + _ROUNDING * np.abs(self.root.low).max() + _ROUNDING * self.root.high.max()
-        )
+        farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
+        return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
 
     def is_kind(self, X: FloatArray, kind: int, cell: Cell) -> Any:
         """Tell which points of a cell lie inside the domain, on given sides of all seams."""
@@ -347,13 +346,13 @@ class Ground:
         """Return intervals of a wall in a plane cut where the tip of something may touch it."""
         if not self.seams or not len(cell.marks):
             return found
-        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= FLAT * cell.size[axis]
+        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
         tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])
-        cuts = [[a, *(tip for tip in tips.tolist() if a + FLAT < tip < b - FLAT), b] for a, b in found]
+        cuts = [[a, *(tip for tip in tips.tolist() if a + CLOSE < tip < b - CLOSE), b] for a, b in found]
         return [pair for own in cuts for pair in pairwise(own)]
 
 
 def on_faces(X: FloatArray, cell: Cell) -> BoolArray:
     """Tell which points of the boundary lie in the faces of a cell."""
-    slack = FLAT * cell.size
+    slack = CLOSE * cell.size
     return np.asarray(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1))

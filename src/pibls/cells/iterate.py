@@ -334,7 +334,7 @@ class _Walk:
 
 def faces_of(rows: Rows, root: Cell) -> tuple[Face, ...]:
     """Return the faces between the parts of a tree."""
-    found = (rows.layout.faces(contact) for contact in contacts(root, rows.periodic))
+    found = (rows.layout.faces(contact) for contact in contacts(root, rows.traces.periodic))
     return tuple(chain.from_iterable(chain(found, map(rows.layout.seam_faces, leaves(root)))))
 
 
@@ -350,7 +350,7 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
         squares = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
         for face in faces:
             below, above = (
-                rows.traced(part, face, units[part]) @ weights[part] - rows.traced_right(part, face)[:, 0]
+                rows.traces.of(part, face, units[part]) @ weights[part] - rows.traces.right(part, face)[:, 0]
                 for part in (face.below, face.above)
             )
             # The best value that both share lies in the middle.

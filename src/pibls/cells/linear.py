@@ -47,7 +47,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
     rows = data.rows
     if root is None:
         root = rows.layout.root
-        for axis in rows.periodic:
+        for axis in rows.traces.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
         if len(root.edges) or len(root.folds):
             root = split_along_lines(root)

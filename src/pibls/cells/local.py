@@ -50,12 +50,12 @@ class Wall:
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
         """Return the coefficients on a face by those on the wall, as a matrix."""
-        part, wanted = self.part, rows.shared(face)
+        part, wanted = self.part, rows.traces.shared(face)
         others = np.arange(len(part.half)) != self.axis
         share = np.sqrt(face.area / np.prod(2 * part.half[others]))
         common = share * rows.layout.walls.common((face.points[:, others] - part.center[others]) / part.half[others])
         ratio = face.thickness / (2.0 * part.half[self.axis])
-        units = rows.balance(part)[1] / rows.face_units(face)
+        units = rows.balance(part)[1] / rows.traces.units(face)
         step = len(common)
         found = np.zeros((step * len(wanted), step * len(wanted)))
         for k, (number, order) in enumerate(wanted):
@@ -198,11 +198,11 @@ class LocalSystems:
             return None, faces
         found = {
             face: (
-                self.rows.layout.place(part, self.rows.on_side(part, face)),
+                self.rows.layout.place(part, self.rows.traces.on_side(part, face)),
                 face.axis,
                 float(f"{face.thickness / part.half[face.axis]:.12g}"),
                 bool(face.shift),
-                *(float(f"{ratio:.12g}") for ratio in self.rows.face_units(face) / rows.units),
+                *(float(f"{ratio:.12g}") for ratio in self.rows.traces.units(face) / rows.units),
             )
             for face in faces
         }
@@ -219,14 +219,14 @@ class LocalSystems:
         place = on_grid((X - wall.part.center) / wall.part.half)
         ratios = (
             face.thickness / wall.part.half[wall.axis],
-            *(self.rows.balance(wall.part)[1] / self.rows.face_units(face)),
+            *(self.rows.balance(wall.part)[1] / self.rows.traces.units(face)),
         )
         return shared.index(wall), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
     def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[LocalSystem, FloatArray]:
         """Return the system of a part, and the right-hand sides of all rows but the equations."""
         own = [face for face in faces if not isinstance(face, Link)]
-        traced = [self.rows.traced(part, face, rows.units) for face in own]
+        traced = [self.rows.traces.of(part, face, rows.units) for face in own]
         carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
         shared = self.shared(faces)
         known = {self.walls.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
@@ -236,7 +236,7 @@ class LocalSystems:
         columns = {face: starts[self.walls.get(face, face)] for face in faces}
         below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
         bottom = np.zeros((len(below), width + self.rows.sides))
-        bottom[:, width:] = np.concatenate([rows.value, *(self.rows.traced_right(part, face) for face in own)])
+        bottom[:, width:] = np.concatenate([rows.value, *(self.rows.traces.right(part, face) for face in own)])
         row = len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.balance import balanced
+from pibls.cells.evaluation import Evaluation, Stated, Term, power
 from pibls.cells.flux import Fluxes
-from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart, Face, polynomials
+from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
+from pibls.cells.traces import Traces
+from pibls.cells.walls import TRACE_SHARE
 from pibls.checks import FloatArray
-from pibls.errors import ProblemError
-from pibls.features import MultiIndex
 from pibls.features.reference import on_grid
-from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
-from pibls.problem.analysis import analysis_of
+from pibls.problem import AtPoints, Average, Statement
 
 __all__ = ["PartRows", "Rows"]
-
-Term = tuple[int, MultiIndex, Any]
-State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
-Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]
 
 _EXACT = 1e5
 _DIGITS = 12
 _ALIKE, _MANY = 6, 4  # digits of normals, and how many different ones there are on a boundary of many flat pieces
-_SEEN = 0.62  # degree of functions on such a boundary, by that of the cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,92 +63,27 @@ class PartRows:
     key: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Stated:
-    """A statement at points of a part, linearised at the state: rows and residuals are made of it alike.
-
-    Attributes
-    ----------
-    statement, points, normals
-        The equation or condition, and where it is to hold.
-    terms, source
-        Its coefficients there, and what stands beside them.
-    factors
-        Weight of every point.
-    seen
-        Functions on a boundary of many flat pieces that rows are projected on; None elsewhere.
-    """
-
-    statement: Statement
-    points: FloatArray
-    normals: FloatArray | None
-    terms: list[Term]
-    source: FloatArray
-    factors: FloatArray
-    seen: FloatArray | None = None
-
-    def weighed(self, values: FloatArray) -> FloatArray:
-        """Return values at the points, one row each, as rows of least squares."""
-        found = values * self.factors[:, None]
-        return found if self.seen is None else self.seen.T @ found
-
-
 @dataclass(eq=False)
-class Rows:
+class Rows(Evaluation):
     """Makes the rows of a linear problem, or of a nonlinear one linearised at a state.
 
     Scales of rows stay as they are at the first state that a part is seen with, until :meth:`forget`.
-
-    Attributes
-    ----------
-    layout
-        The problem on its domain.
-    state
-        Where a nonlinear problem is linearised.
-    share
-        How much of what lies beyond the linearisation at zero is kept.
-    diffusion
-        What terms of second and higher order in nonlinear equations are multiplied with, as far as they are linear.
-    columns
-        Further sources of a statement at points of a part, one column each, to solve for at the same time.
-    sides
-        How many right-hand sides there are, the first of them the problem's own.
-    problem, equations
-        The problem, and its differential equations.
-    orders, is_constant
-        Highest order of derivative of each field along each axis, and whether all coefficients are numbers.
-    width
-        Number of unknowns of a part.
     """
 
-    layout: Layout
-    state: State | None = None
-    share: float = 1.0
-    diffusion: float = 1.0
-    columns: Columns | None = None
-    sides: int = 1
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
     _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and their means
     _factors: dict[Any, float] = field(default_factory=dict)
-    _traced: dict[Any, FloatArray] = field(default_factory=dict)
-    _face_units: dict[Face, FloatArray] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _on: dict[Any, list[Statement]] = field(default_factory=dict)
     _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
-    def __post_init__(self) -> None:
-        self.problem: Problem = self.layout.problem
-        self.analysis = own = analysis_of(self.problem)
-        self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
-        self.width = self.layout.reference.size * len(self.problem.field_names)
-
     def forget(self) -> None:
         """Scale rows anew."""
-        known: tuple[dict[Any, Any], ...] = (self._balances, self._magnitudes, self._factors, self._traced)
-        for own in (*known, self._face_units, self._weights):
+        for own in (self._balances, self._magnitudes, self._factors, self._weights):
             own.clear()
-        self.__dict__.pop("flux", None)
+        for name in ("flux", "traces"):
+            self.__dict__.pop(name, None)
 
     def prepare(self, parts: Sequence[CellPart]) -> None:
         """Evaluate the coefficients and sources of linear equations at the points of many parts at once."""
@@ -182,7 +111,7 @@ class Rows:
         sources = [self._sources(part, own) for own in inside]
         source = np.concatenate([-own.weighed(values) for own, values in zip(inside, sources, strict=True)])
         if key is None or key not in self._alike:
-            found = self._at(part, None, [own.terms for own in inside], units)
+            found = self.at(part, None, [own.terms for own in inside], units)
             equation = np.concatenate([own.weighed(values) for own, values in zip(inside, found, strict=True)])
             equation /= math.sqrt(part.extent)
             shares = part.integrals / np.sqrt(part.weights * part.extent)
@@ -221,7 +150,7 @@ class Rows:
     def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
         """Return constant terms in units of a part: parts with equal ones have equal rows, whatever their size."""
         return tuple(
-            (n, index, float(f"{factor * value * units[n] / _power(half, index):.12g}")) for n, index, value in terms
+            (n, index, float(f"{factor * value * units[n] / power(half, index):.12g}")) for n, index, value in terms
         )
 
     def _besides(
@@ -244,7 +173,7 @@ class Rows:
             for own, block in zip(known, rows, strict=True):
                 levels = [term for term in own.terms if not any(term[1])]
                 again = 0 < len(levels) < len(own.terms)
-                level = own.weighed(self._at(part, rule.points, [levels], units)[0]) if again else block
+                level = own.weighed(self.at(part, rule.points, [levels], units)[0]) if again else block
                 found.append(level if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
@@ -305,14 +234,6 @@ class Rows:
     def _emphasised(self) -> float:
         return max(float(self.orders.max()) - 1.0, 0.0) / 2
 
-    def only_terms(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, axis: int | None = None
-    ) -> list[Term]:
-        """Return the terms of a statement at points of a part, without its source; those along an axis are enough."""
-        if statement.form.is_linear:
-            return self.terms(statement, X, normals, [], axis)
-        return self.lowered(statement, part, X, normals)[0]
-
     def _conditions(
         self, part: CellPart, units: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]]]:
@@ -322,7 +243,7 @@ class Rows:
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = self._on_boundary(part, place, rule)
-            made = self._at(part, rule.points, [one.terms for one in own], units)
+            made = self.at(part, rule.points, [one.terms for one in own], units)
             rows = [one.weighed(block) for one, block in zip(own, made, strict=True)]
             placed.append((rule, own, rows))
             blocks += rows
@@ -332,7 +253,7 @@ class Rows:
             seen = own[0].seen if own else None
             flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
         for one in self._at_points(part):
-            blocks.append(one.weighed(self._at(part, one.points, [one.terms], units)[0]))
+            blocks.append(one.weighed(self.at(part, one.points, [one.terms], units)[0]))
             rights.append(-one.weighed(self._sources(part, one)))
             flows.append(np.zeros((len(self.equations), len(one.points))))
         return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), placed
@@ -395,7 +316,7 @@ class Rows:
         # A flat piece has as many points as a square; a curved one has a normal at each, or along a line.
         if pieces < _MANY or 2 * len(rule.normals) < pieces * (self.layout.reference.degree + 1) ** 2:
             return None
-        return polynomials(part.local(rule.points), rule.weights, round(_SEEN * self.layout.reference.degree))[0]
+        return polynomials(part.local(rule.points), rule.weights, round(TRACE_SHARE * self.layout.reference.degree))[0]
 
     def _at_points(self, part: CellPart) -> list[Stated]:
         """Return the conditions at single points, at those of them that a part has."""
@@ -422,6 +343,11 @@ class Rows:
         return Fluxes(self)
 
     @cached_property
+    def traces(self) -> Traces:
+        """Rows on faces."""
+        return Traces(self)
+
+    @cached_property
     def averages(self) -> tuple[Statement, ...]:
         """The conditions on averages over the domain."""
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
@@ -433,233 +359,9 @@ class Rows:
             return np.zeros(self.width), np.zeros(self.sides)
         found, source = self.lowered(statement, part, X, None)
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
-        (row,) = self._at(part, None if X is part.points else X, [found], units, factor * weights[None])
+        (row,) = self.at(part, None if X is part.points else X, [found], units, factor * weights[None])
         own = Stated(statement, X, None, found, source, factor * weights)
         return row[0], -own.factors @ self._sources(part, own)
-
-    def _traces(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
-        X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
-        wanted = self.shared(face)
-        terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
-        scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
-        if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
-            return self._whole_traces(part, face, terms, units, scales)
-        polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        found = self._at(part, X, terms, units, polynomials)
-        return np.vstack([np.empty((0, self.width)), *(scale * own for scale, own in zip(scales, found, strict=True))])
-
-    def _whole_traces(
-        self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
-    ) -> FloatArray:
-        """Return the same on a whole face where coefficients are numbers: many faces have their integrals in common."""
-        values = self.layout.moments(part, face, self.on_side(part, face), _indices(terms))
-        share, size, step = (
-            math.sqrt(face.area / 2 ** (len(part.half) - 1)),
-            self.width // len(units),
-            face.basis.shape[1],
-        )
-        found = np.zeros((step * len(terms), self.width))
-        for k, own in enumerate(terms):
-            for number, index, value in own:
-                block = found[k * step : (k + 1) * step, number * size : (number + 1) * size]
-                block += (value * scales[k] * share * units[number] / _power(part.half, index)) * values[index]
-        return found
-
-    def on_side(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
-        if face.above is not part or face.below is part or not face.shift:
-            return face.points
-        X = face.points.copy()
-        X[:, face.axis] -= face.shift
-        return X
-
-    def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return the coefficients on a face of all that is continuous across it, as rows."""
-        if (part, face) in self._traced:
-            return self._traced[part, face]
-        found = self._traces(part, face, units)
-        # A nonlinear iteration asks again; what flows across a seam may depend on the state.
-        if self.state is not None and face.normals is None:
-            self._traced[part, face] = found
-        return found
-
-    def traced_right(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the right-hand sides of :meth:`traced`: zero but for known values across interfaces."""
-        step = face.basis.shape[1]
-        wanted = self.shared(face)
-        found = np.zeros((step * len(wanted), self.sides))
-        for k, block in enumerate(wanted if face.crossed else ()):
-            law = self.flux.law(part, face, *block)
-            if law is not None:
-                roots = np.sqrt(face.thickness * face.weights) / law.size
-                found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
-        return found
-
-    def face_units(self, face: Face) -> FloatArray:
-        """Return the unit of each field on a face."""
-        if face not in self._face_units:
-            self._face_units[face] = np.sqrt(self.balance(face.below)[1] * self.balance(face.above)[1])
-        return self._face_units[face]
-
-    def shared(self, face: Face) -> list[tuple[int, int]]:
-        """Return the fields and orders of derivative that are continuous across a face."""
-        if face.shift:
-            return self._periodic[face.axis]
-        if face.normals is not None:
-            return self.flux.across_seams
-        return self._continuous[face.axis]
-
-    @cached_property
-    def _continuous(self) -> list[list[tuple[int, int]]]:
-        """Fields and orders that are continuous across walls, by their axis."""
-        along = self.orders.T.tolist()
-        return [[(f, order) for f, most in enumerate(own) for order in range(most)] for own in along]
-
-    @cached_property
-    def _periodic(self) -> dict[int, list[tuple[int, int]]]:
-        """Fields and orders that continue across the ends of each periodic axis."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for statement in self.problem.statements:
-            if isinstance(statement.place, Opposite):
-                (term,) = statement.form.terms
-                axis = int(np.flatnonzero(statement.place.low.normals(statement.place.low.sample(1).points)[0])[0])
-                number = self.problem.field_names.index(term.field)
-                found.setdefault(axis, []).append((number, term.order))
-        return found
-
-    @cached_property
-    def periodic(self) -> tuple[int, ...]:
-        """The axes whose ends meet."""
-        return tuple(self._periodic)
-
-    def along(self, axis: int, order: int) -> MultiIndex:
-        """Return the derivative of an order along an axis."""
-        return _along(self.layout.reference.dimension, axis, order)
-
-    def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
-        return self.layout.nodes(part, part.points if X is None else X, indices)
-
-    def lowered(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
-    ) -> tuple[list[Term], FloatArray]:
-        """Return the terms of a statement at points of a part, linearised at the state, and its source."""
-        form = statement.form
-        if form.is_linear:
-            return self.terms(statement, X, normals, []), form.source_function(X, normals)
-        if self.state is None:
-            raise ProblemError("A nonlinear problem has rows only at a state.")
-        slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
-        found, source = self._tangent(statement, X, normals, slots)
-        if self.share == 1.0:
-            return found, source
-        nothing = [np.zeros(len(X)) for _ in slots]
-        base, at_base = self._tangent(statement, X, normals, nothing)
-        mixed = [
-            (*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)
-        ]
-        return mixed, self.share * source + (1.0 - self.share) * at_base
-
-    def terms(
-        self,
-        statement: Statement,
-        X: FloatArray,
-        normals: FloatArray | None,
-        slots: list[FloatArray],
-        axis: int | None = None,
-    ) -> list[Term]:
-        """Return the terms of a statement at points, where its fields and their derivatives are known if need be.
-
-        With an axis, only those with derivatives along it.
-        """
-        form, names = statement.form, self.problem.field_names
-        return [
-            (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
-            for term, f in zip(form.terms, form.coefficient_functions, strict=True)
-            if axis is None or term.multi_index[axis]
-        ]
-
-    def _tangent(
-        self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
-    ) -> tuple[list[Term], FloatArray]:
-        found = self.terms(statement, X, normals, slots)
-        # The unknown is the next state itself, not the step to it.
-        here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
-        if self.diffusion != 1.0 and statement.is_equation:
-            found = [
-                (*own[:2], own[2] * self.diffusion if term.order > 1 and not depends else own[2])
-                for own, term, depends in zip(found, statement.form.terms, statement.form.depends, strict=True)
-            ]
-        return found, source
-
-    def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
-        """Return the largest term of every field."""
-        found = np.zeros(len(self.problem.field_names))
-        for number, index, value in coefficients:
-            size = float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(value)
-            found[number] = max(found[number], size / _power(half, index))
-        return found
-
-    def _at(
-        self,
-        part: CellPart,
-        X: FloatArray | None,
-        terms: list[list[Term]],
-        units: FloatArray,
-        left: FloatArray | None = None,
-    ) -> list[FloatArray]:
-        """Return rows of all functions of a part for lists of terms, at points or summed over them, or at its own.
-
-        What is asked once is summed up before it is spelt out in functions; elsewhere their derivatives are kept.
-        """
-        indices = _indices(terms)
-        again = part.whole or (left is None and (self.state is not None or self.columns is not None))
-        fields = [(k, number) for k, own in enumerate(terms) for number in dict.fromkeys(n for n, _, _ in own)]
-        if again or (left is None and len(fields) > len(indices)):
-            values = self.values(part, X, indices)
-            found = [self._combined(own, values, part.half, units) for own in terms]
-            return found if left is None else [left @ own for own in found]
-        points = part.points if X is None else X
-        forms: list[dict[MultiIndex, Any]] = [{} for _ in fields]
-        for form, (k, number) in zip(forms, fields, strict=True):
-            for _, index, value in (own for own in terms[k] if own[0] == number):
-                scale = units[number] / _power(part.half, index)
-                form[index] = form.get(index, 0.0) + value * scale
-        made = self.layout.reference.combine(part.local(points), forms, left)
-        size = self.layout.reference.size
-        found = [np.zeros((len(points) if left is None else len(left), self.width)) for _ in terms]
-        for (k, number), own in zip(fields, made, strict=True):
-            found[k][:, number * size : (number + 1) * size] = own
-        return found
-
-    def _combined(
-        self, coefficients: list[Term], values: dict[MultiIndex, FloatArray], half: FloatArray, units: FloatArray
-    ) -> FloatArray:
-        size = self.layout.reference.size
-        blocks: list[FloatArray | None] = [None] * len(units)
-        for number, index, value in coefficients:
-            scale = value * (units[number] / _power(half, index))
-            block, known = values[index] * (scale[:, None] if np.ndim(scale) else scale), blocks[number]
-            blocks[number] = block if known is None else np.add(known, block, out=known)
-        if len(blocks) == 1 and blocks[0] is not None:
-            return blocks[0]
-        found = np.zeros((len(next(iter(values.values()))), self.width))
-        for number, known in enumerate(blocks):
-            if known is not None:
-                found[:, number * size : (number + 1) * size] = known
-        return found
-
-
-@lru_cache(maxsize=256)
-def _along(dimension: int, axis: int, order: int) -> MultiIndex:
-    return tuple(order if i == axis else 0 for i in range(dimension))
-
-
-def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
-    """Return the derivatives in lists of terms."""
-    return list(dict.fromkeys(index for own in terms for _, index, _ in own))
 
 
 def _depth(part: CellPart, rule: Rule) -> float:
@@ -676,8 +378,3 @@ def _flows_evenly(terms: list[Term], rule: Rule) -> bool:
             own[:, index.index(1)] += value
     even = all(np.allclose(own, (own * rule.normals).sum(axis=1).mean() * rule.normals) for own in flow.values())
     return even and max(sum(index) for _, index, _ in terms) <= 1
-
-
-def _power(half: FloatArray, index: MultiIndex) -> float:
-    """Return the product of half sides to the powers of a derivative."""
-    return math.prod(float(side) ** order for side, order in zip(half.tolist(), index, strict=True))

@@ -14,9 +14,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
 from pibls.geometry.patch import TimedPatch
 from pibls.problem.level import Level
-from pibls.quadrature.roots import held_ranges
-
-_ZERO = 1e-9
+from pibls.quadrature.roots import CLOSE, held_ranges
 
 
 def seam_pieces(
@@ -89,4 +87,4 @@ def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
     start, stop = piece.box[0]
     spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop)
-    return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]
+    return [end for span in spans for end in span if abs(end - piece.box[0]).min() > CLOSE]

@@ -14,10 +14,9 @@ from pibls.cells.local import Link, LocalSystems, Wall
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
+from pibls.quadrature.roots import CLOSE
 
 __all__ = ["Sharing"]
-
-_COMPLETE = 1e-9  # of a side: what is less is rounding
 
 
 @dataclass(eq=False)
@@ -35,7 +34,7 @@ class Sharing:
 
     def of(self, root: Cell) -> dict[CellPart, list[Any]]:
         """Return the faces and links of every part."""
-        cells, every = leaves(root), list(contacts(root, self.rows.periodic))
+        cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
         walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact, faces in zip(every, self.layout.walls.faces_of(every), strict=True):
@@ -60,7 +59,7 @@ class Sharing:
         for key, faces in walls.items():
             part, axis, _ = key
             whole = float(np.prod(np.delete(2 * part.half, axis)))
-            complete = abs(sum(face.area for face in faces) - whole) < _COMPLETE * whole
+            complete = abs(sum(face.area for face in faces) - whole) < CLOSE * whole
             if complete and all(self.rows.flux.is_plain(face) for face in faces):
                 joined |= dict.fromkeys(faces, self._walls.setdefault(key, Wall(part, axis)))
         self.local.walls = joined
@@ -86,7 +85,7 @@ def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
         return None
     span = np.delete(contact.high - contact.low, face.axis)
     below, above = (np.delete(2 * part.half, face.axis) for part in (face.below, face.above))
-    whole_below, whole_above = (bool((side < span * (1 + _COMPLETE)).all()) for side in (below, above))
+    whole_below, whole_above = (bool((side < span * (1 + CLOSE)).all()) for side in (below, above))
     if whole_below == whole_above:
         return None
     return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)

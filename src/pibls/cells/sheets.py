@@ -9,27 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled
+from pibls.cells.filling import LINES, filled
 from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
-from pibls.quadrature.roots import bracketed
+from pibls.quadrature.roots import CLOSE, bracketed
 
 Kinds = Callable[[FloatArray], Any]
 
-_BESIDE = 1e-9
 _DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
 _ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
 _SMALL, _MARGIN = 0.5, 0.1  # of a box
 _UPRIGHT = 0.4  # of a normal: where it is more everywhere, one graph is all of a surface
-_LINES, _NODES = 16, 10
+_NODES = 10
 _HALVINGS, _NEAR = 9, 1e-3
 
 
 def changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
     """Tell at which points of a surface of some size the kinds on both sides differ."""
-    step = _BESIDE * size * normals
+    step = CLOSE * size * normals
     return np.asarray(kinds(X + step) != kinds(X - step))
 
 
@@ -135,7 +134,7 @@ class Graph:
     def rule(self) -> Rule:
         """Return points of it, with weights that sum to its area."""
         low, high = (np.delete(end, self.axis) for end in (self.sheet.low, self.sheet.high))
-        V, weights, _ = filled(self._there, low, high, None, _LINES, _NODES)
+        V, weights, _ = filled(self._there, low, high, None, LINES, _NODES)
         X = self._over(V)
         normals = self.sheet.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +28,6 @@ _REFINED = 1e-8  # relative change after which the next one is rounding: each is
 _CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
 _SUSPECT = 10.0  # sensitivities above which rows are asked: Gram matrices cannot see large ones
 _ITERATIONS = 2  # steps that find what rows see least
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class Glue:
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
             missed = sum(float(load.squares.sum()) for load in left) + sum(float(np.square(own).sum()) for own in sums)
-            found = max(found, math.sqrt(self._square(unknowns) / max(missed, _TINY) / tree.count))
+            found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
 
     def _square(self, unknowns: Unknowns) -> float:
@@ -213,7 +213,7 @@ class Glue:
 
         Gram matrices are blind to what rows see least, and yet such a step turns towards it; rows then tell its size.
         """
-        scale, lifted = 1.0 / math.sqrt(max(self._square(unknowns), _TINY)), {}
+        scale, lifted = 1.0 / math.sqrt(max(self._square(unknowns), sys.float_info.min)), {}
         for batch, own in unknowns.own.items():
             right = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1))
             for k, branch in enumerate(batch.branches):

@@ -22,17 +22,15 @@ from pibls.geometry.sampling import kronecker
 from pibls.quadrature.roots import held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within"]
+__all__ = ["PROBES", "STEP", "Piece", "Rule", "pieces", "pieces_within"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
-_SCAN = 33
-_SECTIONS, _ROUNDS = 256, 5
+PROBES = 256  # points that see whether there is anything in a box
 STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
-_ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
 _GLANCE, _GRID, _MARGIN = 33, 97, 3  # places per parameter, and how many of them a narrow tip may miss
-_TURNS, _QUARTER = 17, math.pi / 2
+_TURNS = 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +182,7 @@ class Piece:
         inner = X - STEP * (high - low).min(axis=-1, keepdims=True) * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
         # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
-        tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
+        tie = 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
         along = np.abs(normals) > _ALONG
         above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
@@ -211,7 +209,7 @@ class Piece:
 
     def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
         """Return the stretch of a straight line in a box."""
-        moving = np.abs(slope) > _ROUNDING * np.abs(slope).max()
+        moving = np.abs(slope) > 4.0 * np.spacing(np.abs(slope).max())
         ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
         start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
         if not stop - start > 1e-13:
@@ -278,7 +276,7 @@ class Piece:
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
         """Tell whether anything of a piece of a flat sheet is left by the shape it is a face of."""
-        U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(256, len(self.box))
+        U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(PROBES, len(self.box))
         return bool(self._inside(U, low, high).any())
 
     def rule(
@@ -294,7 +292,9 @@ class Piece:
             atoms = patch.atoms
             assert atoms is not None
             return Rule(atoms.points, atoms.normals, np.ones(1))
-        counts = [math.ceil(count * max(1.0, turn / _QUARTER)) for turn in (self._turns if turns else [0.0] * len(box))]
+        counts = [
+            math.ceil(count * max(1.0, 2.0 * turn / math.pi)) for turn in (self._turns if turns else [0.0] * len(box))
+        ]
         V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
         U = box[:, 0] + span * V

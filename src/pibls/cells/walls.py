@@ -12,26 +12,25 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.cutting import Cutter
-from pibls.cells.filling import filled
-from pibls.cells.ground import FLAT, Ground, on_faces
+from pibls.cells.filling import LINES, filled
+from pibls.cells.ground import Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
-from pibls.cells.surface import STEP, Piece, Rule
+from pibls.cells.surface import PROBES, STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
-from pibls.quadrature.roots import ranges_held
+from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
 __all__ = ["Walls"]
 
-_LINES, _NODES = 16, 8  # across a wall in space, and points on each stretch
-_PROBES = 256
+_NODES = 8  # points on each stretch across a wall in space
 _ROOM = 1.1  # parts may reach a little beyond the outermost of their points
-_TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
+TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 
 
 @dataclass(eq=False)
@@ -71,7 +70,7 @@ class Walls:
     @property
     def degree(self) -> int:
         """Degree of the polynomials on faces."""
-        return round(_TRACE_SHARE * self.reference.degree)
+        return round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the pieces of a contact inside the domain."""
@@ -164,9 +163,9 @@ class Walls:
                 continue
             inside = self._between(contact, one.kind, two.kind, placed)
             # Other kinds meet in a wall only if a seam lies in it.
-            if one.kind != two.kind and not inside(low + (high - low) * kronecker(_PROBES, 2)).all(axis=1).any():
+            if one.kind != two.kind and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
                 continue
-            V, weights, stretch = filled(inside, low, high, None, _LINES, _NODES)
+            V, weights, stretch = filled(inside, low, high, None, LINES, _NODES)
             X = placed(V)
             sides = self._sides(contact, X[_NODES // 2 :: _NODES])
             own = ((sides[0] == i) & (sides[1] == j))[stretch]
@@ -214,7 +213,7 @@ class Walls:
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
         ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
-            if not self.ground.seams or end - begin > FLAT:
+            if not self.ground.seams or end - begin > CLOSE:
                 ranges[contacts[k]].append((begin, end))
         at_tips = self.ground.at_tips
         return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
@@ -237,7 +236,7 @@ class Walls:
         return self._seam_faces[cell]
 
     def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
-        degree = round(_TRACE_SHARE * self.reference.degree)
+        degree = round(TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
@@ -260,7 +259,7 @@ class Walls:
 
     def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        degree = round(_TRACE_SHARE * self.reference.degree)
+        degree = round(TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
         crossed = {} if contact.shift else self._crossed(below, above, X, normals)

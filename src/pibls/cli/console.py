@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.errors import DeadlineError, PiblsError, TextError
+from pibls.errors import DeadlineError, InputError, PiblsError, TextError
 from pibls.interrupts import code as interrupted
 from pibls.status import Status
 
@@ -50,7 +50,7 @@ def stage_lines() -> Callable[[Progress], None] | None:
 
     A file or the log of a job has no line that could be changed again and again.
     """
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         return None
     told: list[tuple[str, int]] = []
 
@@ -65,13 +65,17 @@ def stage_lines() -> Callable[[Progress], None] | None:
 
 def _write(text: str, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
+    if stream is None:  # closed by who called
+        return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         # A terminal that lacks a letter shows a question mark.
         typer.echo(text.encode(encoding, "replace").decode(encoding), err=err)
-    except BrokenPipeError:
+    except OSError as error:
         # What is still buffered would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not err and not isinstance(error, BrokenPipeError):
+            raise InputError(f"Standard output cannot be written: {error.strerror}.") from error
 
 
 def emit_json(command: str, record: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import InputError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 # A problem file from a stranger shall not be able to replace anything but results.
+MAKER = "made by pibls"  # what pictures say of themselves
+_SEARCHED = 50_000_000  # bytes of a file in which a mark of its maker is looked for
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "plot": PICTURES,
     "csv": (".csv",),
@@ -42,11 +45,15 @@ def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = Fals
     for kind, path in given.items():
         if path is not None:
             targets[kind] = check_target(f"--{kind}", path, PICTURES if kind == "plot" else ())
-    seen = {} if source.path is None else {source.path.resolve(): "the problem file"}
+    seen = {path.resolve(): "a file that the problem reads" for path in source.files}
+    if source.path is not None:
+        seen[source.path.resolve()] = "the problem file"
     for kind, path in targets.items():
         place = path.resolve()
         if place not in seen:
-            refuse_other(kind, path, force=force)
+            # The command line names what it replaces; a problem file may come from a stranger.
+            own = _own_marks(source) if given.get(kind) is None else {}
+            refuse_other(kind, path, force=force, marks=own)
         if place in seen:
             raise InputError(f"The output {kind} would replace {seen[place]}, {path}. Choose another name.")
         seen[place] = f"the output {kind}"
@@ -73,16 +80,25 @@ _LOOKS: Mapping[str, tuple[str, bytes]] = {
 }
 
 
-def refuse_other(kind: str, path: Path | None, *, force: bool = False) -> None:
+def _own_marks(source: Source) -> Mapping[str, bytes]:
+    """Return the marks of the results of this problem, by kind."""
+    names = [*(symbol.name for symbol in source.problem.domain.coordinates), *source.problem.field_names]
+    return {"plot": MAKER.encode(), "csv": ",".join(names).encode(), "json": b'"command": "solve"', "save": b"PK"}
+
+
+def refuse_other(
+    kind: str, path: Path | None, *, force: bool = False, marks: Mapping[str, bytes] = MappingProxyType({})
+) -> None:
     """Refuse to replace a file that holds something else: only results are replaced by results."""
     if force or path is None or not path.is_file():
         return
     with path.open("rb") as stream:
-        start = stream.read(4096)
+        content = stream.read(_SEARCHED)
     name, pattern = _LOOKS[kind]
-    if start and not re.match(pattern, start):
+    if content and (not re.match(pattern, content[:4096]) or marks.get(kind, b"") not in content):
         raise InputError(
-            f"The output {kind} would replace {path}, which is not {name}. Choose another name, or replace it: --force."
+            f"The output {kind} would replace {path}, which is not {name} that pibls made. Choose another name, or "
+            "replace it: --force."
         )
 
 

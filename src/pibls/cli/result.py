@@ -45,9 +45,7 @@ class Result:
     @property
     def code(self) -> int:
         """Exit code."""
-        if self.failed:
-            return WRONG
-        return interrupted(CODES.get(self.solution.status, OK))
+        return interrupted(WRONG if self.failed else CODES.get(self.solution.status, OK))
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dictionaries."""

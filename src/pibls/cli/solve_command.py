@@ -14,7 +14,7 @@ import typer
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
 from pibls.cli.outputs import is_stdout, plan, write_text
 from pibls.cli.sources import Source, SourceName, read_source, true_error
-from pibls.errors import InputError, PiblsError
+from pibls.errors import InputError
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
@@ -106,18 +106,23 @@ def _with_file(result: Result, kind: str, path: Path) -> Result:
     """Write a file; a solution that took long is not lost because one of its files cannot be made."""
     try:
         _write(result, kind, path)
-    except (PiblsError, OSError) as error:
+    except KeyboardInterrupt:
+        return replace(result, failed={**result.failed, kind: "It was interrupted."})
+    except Exception as error:  # whatever a library for pictures does
         return replace(result, failed={**result.failed, kind: in_words(error)})
     return replace(result, files={**result.files, kind: path})
 
 
 def _write(result: Result, kind: str, path: Path) -> None:
-    from pibls.cli.outputs import grid_csv
+    from pibls.cli.outputs import MAKER, grid_csv
 
     if kind == "save":
         result.solution.save(path.resolve())
     elif kind == "plot":
-        replaced(path.resolve(), partial(result.solution.plot().savefig, dpi=150))
+        ending = path.suffix.lower().lstrip(".")
+        says = {"Software" if ending == "png" else "Creator": MAKER}
+        # A link may lead to a file with another ending.
+        replaced(path.resolve(), partial(result.solution.plot().savefig, dpi=150, format=ending, metadata=says))
     elif kind == "csv":
         write_text(path, grid_csv(result.solution))
     else:

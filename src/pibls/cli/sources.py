@@ -36,6 +36,7 @@ class Source:
     output: Outputs
     folder: Path = field(default_factory=Path)  # where the outputs that a file names belong
     path: Path | None = None  # the file, if it is one
+    files: tuple[Path, ...] = ()  # those that it reads
     reference: Reference | None = None  # values at points, for problems of the zoo without a closed form
 
 
@@ -51,19 +52,23 @@ def read_source(name: str) -> Source:
     if not path.exists() and name in zoo():
         raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
     found = read_file(path)
-    return Source(name, found.title or path.stem, found.problem, found.solve, found.output, path.parent, path)
+    title = found.title or path.stem
+    return Source(name, title, found.problem, found.solve, found.output, path.parent, path, found.files)
 
 
 def _from_stdin() -> Source:
     from pibls.text import read_text
 
+    if sys.stdin is None:
+        raise InputError("Standard input is closed. Name a problem file.")
     content = sys.stdin.buffer.read(_LARGEST + 1)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"Standard input is not UTF-8 text ({error}); convert it to UTF-8.") from None
     found = read_text(text, Path())
-    return Source(STDIN, found.title or "standard input", found.problem, found.solve, found.output)
+    title = found.title or "standard input"
+    return Source(STDIN, title, found.problem, found.solve, found.output, files=found.files)
 
 
 def zoo_problem(name: str) -> Source:

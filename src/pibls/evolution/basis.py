@@ -18,9 +18,6 @@ from pibls.geometry.patch import TimedPatch
 from pibls.problem import MultiIndex, OnPart, Opposite, Statement
 from pibls.problem.evaluate import Function
 
-__all__ = ["Basis", "BoundaryData", "ConditionRows", "Edge", "QuadratureRule", "Trace"]
-__all__ += ["applied", "at_times", "compressed", "condition_rows", "derivatives", "edge_of", "singular", "trace"]
-
 
 @dataclass(frozen=True, eq=False)
 class QuadratureRule:
@@ -48,21 +45,12 @@ class BoundaryData:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The part of a basis that keeps the boundary conditions.
+    """The part of a basis that keeps the boundary conditions."""
 
-    Attributes
-    ----------
-    kernel
-        Orthonormal combinations of the basis that meet the conditions with zero data, shape (m, k).
-    lifting
-        From data at the boundary points to a combination that has them, shape (m, rows); None where all data is zero.
-    data
-        The data of each condition.
-    """
-
-    kernel: FloatArray
+    kernel: FloatArray  # orthonormal combinations of the basis that meet the conditions with zero data, shape (m, k)
+    # from data at the boundary points to a combination that has them, shape (m, rows); None where all data is zero
     lifting: FloatArray | None = None
-    data: tuple[BoundaryData, ...] = ()
+    data: tuple[BoundaryData, ...] = ()  # of each condition
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
@@ -155,24 +143,12 @@ def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
 
 @dataclass(frozen=True, eq=False)
 class ConditionRows:
-    """Conditions of every function of a basis at boundary points, scaled to about one.
+    """Conditions of every function of a basis at boundary points, scaled to about one."""
 
-    Attributes
-    ----------
-    matrix
-        One row per condition and point.
-    weights
-        Quadrature weights of the points; those of each condition add up to one.
-    data
-        The data of each condition.
-    homogeneous
-        Whether all of it is zero.
-    """
-
-    matrix: FloatArray
-    weights: FloatArray
-    data: tuple[BoundaryData, ...]
-    homogeneous: bool
+    matrix: FloatArray  # one row per condition and point
+    weights: FloatArray  # quadrature weights of the points; those of each condition add up to one
+    data: tuple[BoundaryData, ...]  # of each condition
+    homogeneous: bool  # whether all of it is zero
 
 
 def condition_rows(basis: Basis, statements: Sequence[Statement], orders: int) -> ConditionRows:
@@ -222,7 +198,7 @@ class Edge:
 def edge_of(statement: Statement, basis: Basis) -> Edge:
     """Return points in space where a statement holds, enough of them for a basis."""
     axes = basis.rule.points.shape[1]
-    count = int(min(SETTINGS.most_points, SETTINGS.boundary_points * basis.size ** (1 - 1 / axes) + 20))
+    count = int(SETTINGS.boundary_points * basis.size ** (1 - 1 / axes)) + 20
     place: Any = statement.place
     part = place.low if isinstance(place, Opposite) else place.part
     bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]

@@ -29,6 +29,7 @@ from pibls.evolution.basis import (
 from pibls.evolution.form import Evolution
 from pibls.evolution.multipliers import Multiplier
 from pibls.problem import Statement
+from pibls.refinement.standards import SLIGHT
 
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
@@ -61,12 +62,12 @@ def leak(evolution: Evolution, basis: Basis) -> float:
         size: Any = 0.0
         for (name, index), factor in multiplier.forces.items():
             # The functions that features reach best, as a true pressure is made of.
-            force = factor * functions[index][:, : SETTINGS.strong]
+            force = factor * functions[index][:, basis.strength > SLIGHT * basis.strength[0]]
             work = work + (functions[zero] @ traces[name].kernel).T @ (weights * force)
             size = size + np.sum(weights * force**2, axis=0)
         lengths = np.sqrt(size)
         worst = max(
-            worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, SETTINGS.exact * lengths.max())))
+            worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, SETTINGS.cut * lengths.max())))
         )
     return worst
 
@@ -100,7 +101,7 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     if all(rows.homogeneous for _, rows in pieces):
         return {name: Trace(kernel[part]) for name, part in columns.items()}
     strength = np.tile(basis.strength, len(names))
-    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=SETTINGS.exact) * weight
+    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=SETTINGS.cut) * weight
     data = tuple(own for _, rows in pieces for own in rows.data)
     return {name: Trace(kernel[part], lifting[part], data) for name, part in columns.items()}
 
@@ -146,7 +147,7 @@ class Recovery:
         weight = np.concatenate([np.tile(root, len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
         # As elsewhere, functions that features hardly reach are used last.
         inverse = basis.strength[:, None] * np.linalg.pinv(
-            matrix * weight[:, None] * basis.strength, rcond=SETTINGS.exact
+            matrix * weight[:, None] * basis.strength, rcond=SETTINGS.cut
         )
         values = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
         return cls(tuple(forces), inverse * weight, conditions.data, values)

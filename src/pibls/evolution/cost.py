@@ -7,8 +7,7 @@ The factors are those of one core of about 2020, so that a nominal second is abo
 from __future__ import annotations
 
 PER_NUMBER = 10.0  # an operation of an expression on one number
-PER_CALL = 3e6  # what an iteration of a step takes, however few coefficients there are
-PER_RUN = 3e8  # what looking at a solution takes
+PER_CALL = 3e6  # an iteration of a step, however few coefficients there are
 _DENSE = 0.3  # products and factorisations of matrices are faster than operations one by one
 SINGULAR = 22.0  # singular values, by the third power of the size
 _BARE = 4.0  # solving with a factorised matrix waits for memory

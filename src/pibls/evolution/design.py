@@ -22,30 +22,20 @@ from pibls.features.scales import draw_features
 from pibls.problem import Opposite
 from pibls.quadrature.rules import tensor
 
-__all__ = ["STEEPEST", "Design", "Monitor"]
-
 STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
 _GRADING = 0.6
 _NODES_PER_GAUGE = 9.0
-_BASE = (14.0, 50)  # waves beside the steep nodes: largest wave number, and how many
 _PANEL = 10
 # By the number of coordinates, the last ones also for more of them.
 _WAVES = (10.0, 3.5, 2.8, 2.0)
 _NODES = (40, 110, 300, 500)
-_POINTS = (2.5, 3.0, 3.0, 3.0)
+_POINTS = 3.0  # of the rule, for each node
 
 
 @dataclass(frozen=True, eq=False)
 class Monitor:
     """How steep a solution gets along a coordinate normalised to [−1, 1], and its local length, a graded function.
-
-    Attributes
-    ----------
-    places
-        Points of it.
-    steepness
-        The steepest slope there over all times, divided by the range of the field.
 
     >>> monitor = Monitor(np.array([-1.0, 0.0, 1.0]), np.array([0.1, 50.0, 0.1]))
     >>> monitor.at(np.array([0.0, -1.0])).round(2)
@@ -53,7 +43,7 @@ class Monitor:
     """
 
     places: FloatArray
-    steepness: FloatArray
+    steepness: FloatArray  # the steepest slope there over all times, divided by the range of the field
 
     @property
     def peak(self) -> float:
@@ -94,21 +84,11 @@ class Monitor:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Draws features and a rule for a space domain, of any fineness.
-
-    Parameters
-    ----------
-    space
-        The space domain.
-    periodic
-        For each coordinate whether the solution repeats along it.
-    monitor
-        On a line, where the solution is steep, if it is.
-    """
+    """Draws features and a rule for a space domain, of any fineness."""
 
     space: Any
-    periodic: tuple[bool, ...]
-    monitor: Monitor | None = None
+    periodic: tuple[bool, ...]  # for each coordinate whether the solution repeats along it
+    monitor: Monitor | None = None  # on a line, where the solution is steep, if it is
 
     @classmethod
     def of(cls, evolution: Evolution) -> Design:
@@ -152,7 +132,7 @@ class Design:
     def nodes(self, fineness: float) -> int:
         """Return about how many features there are."""
         if self.monitor is not None:
-            return _BASE[1] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
+            return _NODES[0] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
             return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
         return int(self.of_dimension(_NODES) * fineness**self.dimension)
@@ -165,7 +145,7 @@ class Design:
             return self._harmonic(fineness)
         nodes = self.nodes(fineness)
         waves = self._waves(nodes, self.of_dimension(_WAVES) * fineness, rng)
-        rule = self.space.quadrature(int(self.of_dimension(_POINTS) * nodes) + 60)
+        rule = self.space.quadrature(int(_POINTS * nodes) + 60)
         return BroadNetwork(self.center, (waves,)), QuadratureRule(*rule)
 
     def _waves(self, nodes: int, largest: float, rng: np.random.Generator) -> FeatureGroup:
@@ -197,9 +177,8 @@ class Design:
         places = gauge.spread((np.arange(count) + rng.random(count)) / count)
         slopes = fineness / gauge.at(places) * np.exp(math.log(2.0) * rng.uniform(-1.0, 1.0, count))
         steep = FeatureGroup(activation("tanh"), (slopes / self.half[0])[None, :], -slopes * places)
-        waves, nodes = _BASE
-        groups = (self._waves(nodes, waves, rng), steep)
-        panels = max(6, math.ceil(_POINTS[0] * (count + nodes) / _PANEL))
+        groups = (self._waves(_NODES[0], _WAVES[0], rng), steep)
+        panels = max(6, math.ceil(_POINTS * (count + _NODES[0]) / _PANEL))
         edges = gauge.spread(np.linspace(0.0, 1.0, panels + 1))
         edges[0], edges[-1] = -1.0, 1.0
         knots, weights = np.polynomial.legendre.leggauss(_PANEL)

@@ -15,13 +15,13 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.evolution import cost
-from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import Basis, Trace, at_times
 from pibls.evolution.constraint import traces_of
 from pibls.evolution.form import Evolution, Rate, compiled
 from pibls.evolution.multipliers import Slot, State
 from pibls.evolution.penalty import Penalty
 from pibls.problem import MultiIndex
+from pibls.refinement.standards import NEGLIGIBLE
 
 Known = dict[tuple[State, MultiIndex], FloatArray]
 
@@ -141,7 +141,7 @@ class Galerkin:
                 assert acting is not None
                 own = rows @ self.traces[name].kernel
                 size, speed = _norm(own.T @ own), _norm(acting[self.tops[name], self.spans[name, 0]])
-                strengths[name] = SETTINGS.penalty * max(speed, 1.0 / (last - first)) / size if size > 0 else 0.0
+                strengths[name] = max(speed, 1.0 / (last - first)) / (NEGLIGIBLE * size) if size > 0 else 0.0
             found.append((penalty, strengths))
         return found
 

@@ -19,23 +19,17 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE
 from pibls.solution.evolved import piecewise
-
-__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]
-__all__ += ["guessed_stages", "legendre_weights", "stage_times", "tableau", "times_within"]
 
 STAGES = 7
 
 
 class IntegrationError(SolveError):
-    """The solution cannot be followed further: it blows up, or the work is spent.
+    """The solution cannot be followed further: no step is short enough, or the work is spent.
 
-    Attributes
-    ----------
-    blown_up
-        Whether no step is short enough; otherwise the work was spent.
-    partial
-        The solution so far, or None where there was no step.
+    ``partial`` is the solution so far, or None where there was no step.
     """
 
     def __init__(self, message: str, *, blown_up: bool, partial: Trajectory | None) -> None:
@@ -116,18 +110,10 @@ def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A solution in time, as one polynomial per step.
+    """A solution in time, as one polynomial per step."""
 
-    Attributes
-    ----------
-    breaks
-        Start of each step, and the end of the last: shape (k + 1,).
-    coefficients
-        Legendre coefficients on each step, shape (k, degree + 1, n).
-    """
-
-    breaks: FloatArray
-    coefficients: FloatArray
+    breaks: FloatArray  # start of each step, and the end of the last: shape (k + 1,)
+    coefficients: FloatArray  # Legendre coefficients on each step, shape (k, degree + 1, n)
 
     def __call__(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the state, or a derivative of it, at times of the interval: shape (len(times), n).
@@ -141,27 +127,12 @@ class Trajectory:
 
 @dataclass(eq=False)
 class Integrator:
-    """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows.
-
-    Parameters
-    ----------
-    field
-        The right side.
-    tol
-        Largest error of the polynomial of a step, relative to the size of each part so far.
-    allowed
-        Operations after which to give up.
-
-    Attributes
-    ----------
-    operations
-        Those so far.
-    """
+    """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows."""
 
     field: VectorField
-    tol: float
-    allowed: float = np.inf
-    operations: float = 0.0
+    tol: float  # largest error of the polynomial of a step, relative to the size of each part so far
+    allowed: float = np.inf  # operations after which to give up
+    operations: float = 0.0  # those so far
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
@@ -182,20 +153,20 @@ class Integrator:
         time, y = start, state
         h, first = self._first_step(start, stop, y, np.array(stops))
         reach = np.maximum(first, 0.0 if reach is None else reach)
-        most = SETTINGS.runaway * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
+        most = float(np.maximum(reach, self.field.sizes(y[None])[0]).max()) / ROUNDING
         breaks: list[float] = [start]
         pieces: list[FloatArray] = []
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
         made = start
         while time < stop:
-            goal = next((s for s in stops if s > time + SETTINGS.rounding * (stop - start)), stop)
+            goal = next((s for s in stops if s > time + ROUNDING * (stop - start)), stop)
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
                 acting = self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
-                most = SETTINGS.runaway * (stop - start) * acting
-            self._check(h < SETTINGS.rounding * (stop - start) or not reach.max() <= most, time, breaks, pieces)
+                most = (stop - start) * acting / ROUNDING
+            self._check(h < ROUNDING * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian, made = self.field.jacobian(time, y), time
                 self.operations += self.field.costs[1] + cost.PER_CALL
@@ -223,10 +194,10 @@ class Integrator:
     @staticmethod
     def _factor(error: float, rate: float) -> float:
         """Return by how much to change the length of a step, from its error over the tolerance."""
-        wanted = SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
+        wanted = FALLS * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
         # A Jacobian that ages quickly would not converge over longer steps.
-        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.most else SETTINGS.growth))
-        return 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
+        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > MOST else SETTINGS.growth))
+        return 1.0 if 1.0 <= factor <= SETTINGS.keep else factor
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
         """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
@@ -237,7 +208,7 @@ class Integrator:
             if jacobian is None or not self.field.is_linear:
                 jacobian = self.field.jacobian(time, y)
                 self.operations += self.field.costs[1] + cost.PER_CALL
-            stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.patient)
+            stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.rounds**2)
             if stages is None:
                 raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
             pieces.append(legendre_weights() @ np.vstack([y, stages]))
@@ -257,7 +228,7 @@ class Integrator:
         slope = self.field.rates(np.array([start]), y[None])[0]
         size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
         nothing = not size.max() > 0
-        size = np.maximum(size, SETTINGS.negligible * self._outlook(start, stop, y, float(size.max()), events))
+        size = np.maximum(size, NEGLIGIBLE * self._outlook(start, stop, y, float(size.max()), events))
         moving = speed > 0
         guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
         # Another tolerance must mean other steps: two solutions with the same ones have the same error.
@@ -332,7 +303,7 @@ class Integrator:
             update = np.real(vectors @ self.solved(transformed))
             z = z + update
             change = float(np.max(self.field.sizes(update).max(axis=0) / allowed))
-            if not np.isfinite(change) or change > SETTINGS.runaway / self.tol:
+            if not np.isfinite(change) or change > 1.0 / (ROUNDING * self.tol):
                 return None, rate
             rate = change / last if iteration else 0.0
             if self.field.is_linear:

@@ -1,40 +1,52 @@
-"""An evolution followed on finer and finer features, until two solutions agree."""
+"""An evolution followed on finer and finer features, until two solutions agree.
+
+On a line, rough runs come first: they tell where the solution is steep, and features are made for that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.design import Design
-from pibls.evolution.first_runs import kinked, scanned, sharper
+from pibls.evolution.design import STEEPEST, Design
 from pibls.evolution.form import Evolution
 from pibls.evolution.galerkin import Galerkin
 from pibls.evolution.radau import IntegrationError
-from pibls.evolution.run import Run, distance, follow, relative_miss, relative_residual, solution_of, system_of
+from pibls.evolution.run import (
+    Run,
+    distance,
+    follow,
+    misfit,
+    monitored,
+    relative_miss,
+    relative_residual,
+    solution_of,
+    system_of,
+    wave_velocity,
+)
 from pibls.limits import STOPS, in_words
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
-from pibls.refinement.stopping import more_budget
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN
+from pibls.refinement.stopping import GLANCE, more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
-__all__ = ["RefinementInTime", "Report"]
-
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(NamedTuple):
     """A run, its residual, a finer run if there is one, and the estimated error of the first."""
 
     run: Run
@@ -57,8 +69,7 @@ class RefinementInTime:
     runs: list[Run] = field(default_factory=list)
     residuals: list[float] = field(default_factory=list)
     apart: float = np.inf
-    level: int = 0
-    rough: Run | None = None
+    level: int = 0  # how often the tolerance of steps was lowered; below zero, steps are rough
     _system: tuple[Any, Galerkin] | None = None
 
     def __post_init__(self) -> None:
@@ -82,8 +93,6 @@ class RefinementInTime:
                 raise
             stop = Stop(Reason.INTERRUPTED, in_words(stopped))
         except IntegrationError as error:
-            if not self.runs and self.rough is not None:
-                self._add(self.rough)
             if not self.runs:
                 remedy = (
                     "Give a larger budget, check the signs of highest derivatives, and that initial values are finite."
@@ -95,46 +104,87 @@ class RefinementInTime:
 
     def _refined(self) -> Stop:
         """Follow the solution on finer and finer features; return why that ended."""
+        design = Design.of(self.evolution)
         if self.evolution.lacks:
             # Any of the many solutions will do.
-            self.allowed = min(self.allowed, SETTINGS.glance * RATE)
-            self._add(self.follow(Design.of(self.evolution), 1.0, max(SETTINGS.rough, self.tol), "solve"))
-            return Stop(Reason.TOLERANCE)
-        design, fineness = scanned(self)
-        design = kinked(self, design, fineness, self.tol)
-        run = self.follow(design, fineness, max(SETTINGS.rounding, SETTINGS.time_share * self.tol), "solve")
-        self._add(run)
-        stop = self._lost(run) or self._cost().limit(self.budget, self.course.stages)
-        return refine(self, run, self.course) if stop is None else self._looked_back(run, stop)
-
-    @property
-    def has_scanned_enough(self) -> bool:
-        """Whether too much is spent for another rough run."""
-        return self.operations > SETTINGS.most * self.allowed or bool(self.budget.late)
+            self.allowed = min(self.allowed, GLANCE * RATE)
+        self.level = -1 if design.dimension == 1 or self.evolution.lacks else 0
+        run = self._added(design, 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer))
+        if self.evolution.lacks:
+            return Stop(Reason.LOST, self.evolution.lacks)
+        stop = self._lost(run) or self._affordable().limit(self.budget, self.course.stages)
+        stop = stop or refine(self, run, self.course)
+        # Later levels were compared.
+        return self._looked_back(stop) if self.level == 0 and stop.reason is not Reason.INTERRUPTED else stop
 
     def compare(self, here: Run) -> Pair:
         """Follow the solution on finer features, or on others where it turned out to be steeper."""
-        design = sharper(here.design, here)
-        if design is here.design:
-            fineness, self.level = self._stepped(here, self._growth()), self.level + 1
-        else:
-            # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
-            fineness, self.level = 1.0, min(self.level + 1, 1)
-            design = kinked(self, design, fineness, self.tol)
-        share = SETTINGS.time_share * SETTINGS.tighter**-self.level
-        finer = self.follow(design, fineness, max(SETTINGS.rounding, share * self.tol), "solve")
+        before, scanning = self.residuals[-1], self.level < 0
+        finer = self._added(*(self._sought(here) if scanning else self._next(here)))
+        if scanning or len(self.runs) == 1:
+            return Pair(here, before, finer, np.inf)
         self.course.tell("estimate", finer.width)
-        self._add(finer)
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
         # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
-        known = min(apart / self.apart, SETTINGS.falls) if np.isfinite(self.apart) else SETTINGS.unknown
-        before, now = self.residuals[-2:]
+        known = min(apart / self.apart, FALLS) if np.isfinite(self.apart) else MOST
         self.apart = max(apart, 1e-300)
-        return Pair(here, before, finer, extrapolated(apart, now / max(before, 1e-300), known))
+        return Pair(here, before, finer, extrapolated(apart, self.residuals[-1] / max(before, 1e-300), known))
+
+    def _next(self, here: Run) -> tuple[Design, float]:
+        """Return finer features, or others for a solution that turned out to be steeper."""
+        design = self._travelling(here) or _sharper(here.design, here)
+        self.level = self.level + 1 if design is here.design else min(self.level + 1, 1)
+        # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
+        return (design, self._stepped(here, self._growth())) if design is here.design else (self._kinked(design), 1.0)
+
+    def _sought(self, here: Run) -> tuple[Design, float]:
+        """Return features for where a rough run is steep; steps become accurate when these are found."""
+        design, fineness = here.design, here.fineness
+        if travelling := self._travelling(here):
+            return travelling, 1.0
+        enough = self.operations > MOST * self.allowed or bool(self.budget.late)
+        if not enough and sum(run.ended is not None for run in self.runs) < 2:
+            if (better := _sharper(design, here)) is not design:
+                return better, 1.0
+            if here.ended or (design.monitor is None and self.residuals[-1] > VISIBLE):
+                return design, fineness * design.of_dimension(SETTINGS.finer) ** 2
+        self.level = 0
+        return (design, fineness) if design.monitor is None else (self._kinked(design), 1.0)
+
+    def _travelling(self, run: Run) -> Design | None:
+        """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
+        if run.ended or not self.evolution.can_move:
+            return None
+        velocity = wave_velocity(run)
+        moving = monitored(run, velocity)
+        if moving.peak < SETTINGS.steep_waves or moving.total > FALLS * monitored(run).total:
+            return None
+        self.evolution = self.evolution.moving(velocity)
+        # What was seen from a coordinate at rest is no solution in one that moves.
+        self.apart = np.inf
+        for seen in (self.runs, self.residuals, self.course.every):
+            seen.clear()
+        return replace(run.design, monitor=moving)
+
+    def _kinked(self, design: Design) -> Design:
+        """Make features finer where they miss a kink of the initial values, or a clash with the boundary data."""
+        last = np.inf
+        for _ in range(SETTINGS.rounds):
+            assert design.monitor is not None
+            places, share = misfit(self.system(design, 1.0))
+            # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
+            order, total = np.argsort(share)[::-1], float(share.sum())
+            missed = order[: int(np.searchsorted(np.cumsum(share[order]), (1.0 - NEGLIGIBLE) * total)) + 1]
+            met = total <= (self.tol / NEGLIGIBLE) ** 2 or total > FALLS * last
+            if met or len(missed) > NEGLIGIBLE * len(share):
+                break
+            last, normal = total, ((places[missed] - design.center) / design.half)[:, 0]
+            design = replace(design, monitor=design.monitor.sharpened(normal, SETTINGS.finer[0] ** 2))
+        return design
 
     def stage(self, found: Pair) -> Stage:
         """Return the record of a run and its estimate."""
-        run, estimate = found.run, None if found.finer is None else found.estimate
+        run, estimate = found.run, found.estimate if np.isfinite(found.estimate) else None
         size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
         return Stage(self.budget.elapsed, **size, residual=found.residual, estimate=estimate)
 
@@ -150,6 +200,8 @@ class RefinementInTime:
         return self._lost(found.finer)
 
     def _lost(self, run: Run) -> Stop | None:
+        if self.level < 0:
+            return None
         if run.ended is not None and not run.ended.blown_up:
             return self._out_of_budget(run.ended)
         lost = self._blown_up()
@@ -161,40 +213,53 @@ class RefinementInTime:
     def cost(self, found: Pair) -> Cost:
         """Return the cost of the next run."""
         del found
-        return self._cost()
+        return self._affordable()
+
+    def _affordable(self) -> Cost:
+        # Rough runs keep to half of the work.
+        return Cost("an accurate run", 0.0) if self.level < 0 else self._cost()
 
     def _cost(self) -> Cost:
         run, growth = self.runs[-1], self._growth()
-        work = growth ** (SETTINGS.work * max(run.design.dimension, 1)) * run.operations
+        work = growth ** (3 * max(run.design.dimension, 1)) * run.operations
         finer = growth**run.design.dimension
         memory = 8.0 * SETTINGS.matrices * len(run.rule.weights) * run.network.features * finer**2
-        return Cost("finer features", work, memory, SETTINGS.most)
+        return Cost("finer features", work, memory, MOST)
 
     def finer(self, found: Pair) -> Run:
         """Return the finer run."""
         assert found.finer is not None
         return found.finer
 
-    def _looked_back(self, run: Run, stop: Stop) -> Stop:
+    def _looked_back(self, stop: Stop) -> Stop:
         """Estimate the error of a single run by a coarser one, where a finer one cannot be afforded."""
-        residual, estimate = self.residuals[-1], np.inf
+        run, residual, estimate = self.runs[-1], self.residuals[-1], np.inf
         if run.ended is None:
             below = self._stepped(run, 1.0 / self._growth())
-            coarser = self.follow(run.design, below, max(SETTINGS.rounding, self.tol), "estimate")
+            coarser = self.follow(run.design, below, max(ROUNDING, self.tol), "estimate")
             if coarser.ended is None:
-                apart, before = distance(self.evolution.problem, coarser, run), self.residual(coarser)
+                apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
                 # Errors fall like residuals, as long as these fall at all.
                 estimate = apart * min(1.0, residual / before) if before > 0 else apart
                 stop = Stop(Reason.TOLERANCE) if apart <= self.tol else stop
         found = Pair(run, residual, None, estimate)
         self.course.every.append(found)
-        self.course.note(replace(self.stage(found), estimate=estimate if np.isfinite(estimate) else None))
+        self.course.note(self.stage(found))
         return stop
+
+    def _added(self, design: Design, fineness: float) -> Run:
+        """Return a run that is kept, with its residual."""
+        rough = self.level < 0
+        tol = PLAIN if rough else max(ROUNDING, SETTINGS.tighter ** -(self.level + 1) * self.tol)
+        run = self.follow(design, fineness, tol, "scan" if rough and not self.evolution.lacks else "solve")
+        self.runs.append(run)
+        self.residuals.append(self._residual(run))
+        return run
 
     def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
         """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
-        allowed = (1.0 + SETTINGS.most) * self.allowed - self.operations
+        allowed = (1.0 + MOST) * self.allowed - self.operations
         run = follow(self.system(design, fineness), design, fineness, tol, allowed)
         self.operations += run.operations
         self.budget.spend(run.operations)
@@ -208,14 +273,10 @@ class RefinementInTime:
             self._system = key, system_of(self.evolution, design, fineness, rng)
         return self._system[1]
 
-    def _add(self, run: Run) -> None:
-        self.runs.append(run)
-        self.residuals.append(self.residual(run))
-
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
         growth = self.runs[-1].design.of_dimension(SETTINGS.finer)
-        if not self.course.every:
+        if not self.course.every or len(self.residuals) < 2:
             return growth
         before, now = self.residuals[-2:]
         return growth**0.5 if self.course.every[-1].estimate * now < self.tol * before else growth
@@ -223,15 +284,13 @@ class RefinementInTime:
     def _stepped(self, run: Run, factor: float) -> float:
         """Return the next fineness with another number of features: the same ones would agree, and prove nothing."""
         design, found = run.design, run.fineness * factor
-        while design.dimension and design.nodes(found) == design.nodes(run.fineness) and found > SETTINGS.most:
+        while design.dimension and design.nodes(found) == design.nodes(run.fineness) and found > MOST:
             found *= factor
         return found
 
     def _blown_up(self) -> str:
         """Say how the solution ceases to exist, if two runs say so."""
-        # A rough solution is a witness too, as long as there is no second run.
-        seen = self.runs[-2:] if len(self.runs) > 1 or self.rough is None else [self.rough, *self.runs]
-        lost = [run for run in seen if run.ended is not None and run.ended.blown_up]
+        lost = [run for run in self.runs[-2:] if run.ended is not None and run.ended.blown_up]
         if len(lost) < 2:
             return ""
         one, two = lost
@@ -244,13 +303,12 @@ class RefinementInTime:
             return ""
         spans = [run.reached - self.evolution.limits[0] for run in lost]
         # What features make up ends at other times, and is another solution before that.
-        alike = distance(self.evolution.problem, one, two, 1.0 - SETTINGS.negligible) < SETTINGS.negligible
-        if alike and max(spans) - min(spans) <= SETTINGS.negligible * max(spans):
+        alike = distance(self.evolution.problem, one, two, 1.0 - NEGLIGIBLE) < NEGLIGIBLE
+        if alike and max(spans) - min(spans) <= NEGLIGIBLE * max(spans):
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
 
-    def residual(self, run: Run) -> float:
-        """Return the relative residual of a run."""
+    def _residual(self, run: Run) -> float:
         return relative_residual(solution_of(self.evolution, run, self.seed), run.reached)
 
     def _finished(self, stop: Stop) -> Solution:
@@ -270,33 +328,45 @@ class RefinementInTime:
             stages=tuple(self.course.stages),
             seconds={"total": self.budget.elapsed},
         )
-        if status == Status.ILL_POSED and self.assume_well_posed:
-            status = Status.STALLED
         return replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics)
 
     def _verdict(self, solution: Solution, estimate: float, stop: Stop) -> tuple[Status, float, str]:
         """Return the status, the estimated error and the message of a solve."""
-        if self.evolution.lacks:
-            return Status.ILL_POSED, np.inf, self.evolution.lacks
-        if not np.isfinite(estimate) and (lost := self._blown_up()):
+        flaw = self.evolution.lacks
+        if not flaw and not np.isfinite(estimate) and (lost := self._blown_up()):
             remedy = "The solution that is returned holds until then. End earlier, or check signs and initial values."
-            return Status.ILL_POSED, estimate, f"{lost} {remedy}"
-        status, message = verdict(self.tol, estimate, stop)
-        return (status == Status.CONVERGED and self._unmet(solution)) or (status, estimate, message)
+            flaw = f"{lost} {remedy}"
+        if not flaw and stop.reason is Reason.TOLERANCE and (unmet := self._unmet(solution)):
+            estimate, (missed, flaw) = 1.0, unmet
+            stop = Stop(Reason.LOST, missed)
+        if flaw and self.assume_well_posed:
+            stop, flaw = Stop(Reason.LOST, flaw), ""
+        status, message = verdict(self.tol, estimate, stop, flaw=flaw)
+        return status, estimate, message
 
-    def _unmet(self, solution: Solution) -> tuple[Status, float, str] | None:
-        """Return the verdict on a solution that misses a condition which did not help to find it, or None."""
+    def _unmet(self, solution: Solution) -> tuple[str, str] | None:
+        """Say which condition that did not help to find a solution this misses, and whether that is a flaw; or None."""
         finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
-        bound = max(SETTINGS.rough, 10.0 * self.tol)
+        bound = max(PLAIN, 10.0 * self.tol)
         for statement in self.evolution.surplus:
             missed, again = (relative_miss(own, statement) for own in (solution, finer))
-            if again > max(SETTINGS.negligible, bound, SETTINGS.falls * missed):
-                words = (
+            if again > bound:
+                words = f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
+                flaw = (
                     f"The conditions contradict each other: a solution that meets all others misses {statement.name} "
                     f"by {again:.1g} of its size. Remove one, or check values and signs."
                 )
-                return Status.ILL_POSED, 1.0, words
-            if again > bound:
-                words = f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
-                return Status.STALLED, 1.0, words
+                return words, flaw if again > max(NEGLIGIBLE, FALLS * missed) else ""
         return None
+
+
+def _sharper(design: Design, run: Run) -> Design:
+    """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
+    if design.dimension != 1 or run.ended:
+        return design
+    monitor = monitored(run)
+    if design.monitor is None:
+        is_sharper = monitor.peak > (SETTINGS.steep_waves if all(design.periodic) else SETTINGS.steep)
+    else:
+        is_sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > 1.0 + NEGLIGIBLE
+    return replace(design, monitor=monitor) if is_sharper else design

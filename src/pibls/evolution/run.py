@@ -1,22 +1,35 @@
-"""One solution on features of one fineness, how far two of them are apart, and where one is steep."""
+"""One solution on features of one fineness, how far two of them are apart, and where and when something happens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
+from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.basis import Basis, QuadratureRule, compressed
-from pibls.evolution.brief_events import brief_times
+from pibls.evolution.basis import Basis, QuadratureRule, at_times, compressed
+from pibls.evolution.constraint import Recovery
 from pibls.evolution.design import Design, Monitor
-from pibls.evolution.expansion import expanded
-from pibls.evolution.form import Evolution
-from pibls.evolution.galerkin import Galerkin
-from pibls.evolution.radau import IntegrationError, Integrator, Trajectory, times_within
+from pibls.evolution.form import Evolution, compiled
+from pibls.evolution.galerkin import Galerkin, Known
+from pibls.evolution.radau import (
+    STAGES,
+    IntegrationError,
+    Integrator,
+    Trajectory,
+    legendre_weights,
+    stage_times,
+    times_within,
+)
 from pibls.problem import OnPart, Problem, Statement
+from pibls.quadrature.roots import climbed
+from pibls.refinement.standards import POINTS
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
@@ -24,6 +37,11 @@ from pibls.solution.field_functions import ResidualFunction
 from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
+
+_SUDDEN = (sp.sign, sp.Heaviside, sp.Abs)
+_SWITCHES = (sp.tanh, sp.erf, sp.erfc, sp.atan, *_SUDDEN)
+# Beyond this range of an exponent, a pulse is narrower than steps: half of the digits are gone at its foot.
+_NARROW = -float(np.log(np.finfo(np.float64).eps)) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +86,7 @@ def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowe
         if error.partial is None:
             raise
         ended, trajectory = error, error.partial
-    operations = integrator.operations + cost.PER_RUN
+    operations = integrator.operations + SETTINGS.times * cost.PER_CALL
     return Run(network_of(system, trajectory), basis.rule, design, fineness, system.size, operations, ended)
 
 
@@ -104,8 +122,7 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
     That of the worst field.
     """
-    step = max(1, len(fine.rule.weights) // SETTINGS.most_points)
-    X, weights = fine.rule.points[::step], fine.rule.weights[::step]
+    X, weights = fine.rule.points, fine.rule.weights
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
     times, spans = times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
@@ -117,8 +134,7 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
     """Return how steep a solution on a line gets where, relative to its range; as seen from a line that moves."""
-    step = max(1, len(run.rule.weights) // (2 * SETTINGS.most_points))
-    X, breaks, half = run.rule.points[::step], run.network.breaks, run.design.half[0]
+    X, breaks, half = run.rule.points, run.network.breaks, run.design.half[0]
     times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], SETTINGS.times)]))
     if len(times) > 3 * SETTINGS.times:
         times = times[:: len(times) // (3 * SETTINGS.times) + 1]
@@ -164,7 +180,7 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
 
 def relative_residual(solution: Solution, until: float) -> float:
     """Return the residual of the equations up to a time, relative to their largest term."""
-    where = solution.problem.domain.sample(SETTINGS.points, "kronecker", 1)
+    where = solution.problem.domain.sample(POINTS, "kronecker", 1)
     where[:, -1] = np.minimum(where[:, -1], until)
     worst = 0.0
     for statement in solution.problem.statements:
@@ -180,8 +196,102 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
     """Return how far a solution is from keeping a condition, relative to the largest part of it."""
     form, part = statement.form, statement.place
     assert isinstance(part, OnPart)
-    X, normals = part.part.sample(SETTINGS.points, "kronecker", 1)
+    X, normals = part.part.sample(POINTS, "kronecker", 1)
     state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
     parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
     size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
     return root_mean_square(form.residual_at(X, normals, state)) / size if size > 0 else 0.0
+
+
+def expanded(system: Galerkin, trajectory: Trajectory) -> FloatArray:
+    """Return all fields in the whole basis, boundary data included, shape (k, degree + 1, fields, m)."""
+    steps = np.diff(trajectory.breaks)
+    nodes = [np.append(t, stage_times(t, h)) for t, h in zip(trajectory.breaks[:-1], steps, strict=True)]
+    found = {}
+    for name in system.evolution.orders:
+        own = system.traces[name]
+        piece = trajectory.coefficients[:, :, system.spans[name, 0]] @ own.kernel.T
+        if own.lifting is not None:
+            data = own.values(np.concatenate(nodes)).reshape(len(steps), STAGES + 1, -1)
+            piece = piece + (legendre_weights() @ data) @ own.lifting.T
+        found[name] = piece
+    for multiplier in system.evolution.multipliers:
+        recovery = Recovery.of(multiplier, system.evolution, system.basis)
+        values = [recovery(t, _lacking(system, t, trajectory(t), recovery.names)) for t in nodes]
+        found[multiplier.name] = legendre_weights() @ np.array(values)
+    names = system.evolution.problem.field_names
+    return np.stack([found[name] for name in names], axis=2)
+
+
+def _lacking(system: Galerkin, times: FloatArray, states: FloatArray, names: tuple[str, ...]) -> dict[str, FloatArray]:
+    """Return du/dt minus the right-hand side at quadrature points: (times, points) each."""
+    moving = system.rates(times, states)
+    X = at_times(system.basis.rule.points, times)
+    known: Known = {}
+    result = {}
+    for name in names:
+        own, rate = system.traces[name], system.evolution.split_rates[name]
+        whole = moving[:, system.tops[name]] @ own.kernel.T + own.lifted(times, system.evolution.orders[name])
+        missing = whole @ system.basis.cache[(0,) * system.basis.rule.points.shape[1]].T
+        for slot, factor in rate.linear:
+            values = system.slot_values(slot, times, states, known)
+            missing = missing - factor(X).reshape(len(times), -1) * values
+        result[name] = missing - (0.0 if rate.rest is None else system.rest_values(rate, times, states, known))
+    return result
+
+
+def lifted(system: Galerkin, breaks: FloatArray) -> FloatArray:
+    """Return the fields that boundary data make in the whole basis, shape (k, degree + 1, fields, m)."""
+    return expanded(system, Trajectory(breaks, np.zeros((len(breaks) - 1, STAGES + 1, system.size))))
+
+
+def widened(system: Galerkin, pieces: FloatArray) -> FloatArray:
+    """Return sensitivities in the whole basis: (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
+    names = system.evolution.problem.field_names
+    every = [system.traces[name].kernel @ pieces[:, :, system.spans[name, 0]] for name in names]
+    found = np.moveaxis(np.stack(every, axis=2), 4, 2)
+    return found.reshape(*pieces.shape[:2], -1, found.shape[-1])
+
+
+def brief_times(evolution: Evolution) -> list[float]:
+    """Return the times at which data that depends on time only is briefly large, or switches, in order.
+
+    >>> from pibls import Initial, Problem, TimeInterval, coordinates, field
+    >>> from pibls.evolution.form import find_evolution
+    >>> t = coordinates("t")
+    >>> u = field("u", t)
+    >>> pulse = u.diff(t) - sp.exp(-(((t - 2) / sp.Float(1e-3)) ** 2))
+    >>> evolution = find_evolution(Problem(pulse, TimeInterval(t, 0, 5), [Initial(u, 0)]))
+    >>> [round(time, 6) for time in brief_times(evolution)] if evolution else None
+    [2.0]
+    """
+    first, last = evolution.limits
+    coordinates = evolution.problem.domain.coordinates
+    found: set[float] = set()
+    sources = [s.form.source for s in evolution.boundary]
+    for expression, sudden in {pair for data in [*evolution.rates.values(), *sources] for pair in _heights(data)}:
+        if expression.free_symbols != {coordinates[-1]}:
+            continue
+        height = compiled(expression, (coordinates[-1],))
+        grid = np.linspace(first, last, POINTS)
+        try:
+            values = height(grid[:, None])
+        except ProblemError:  # not finite somewhere: the integrator will tell
+            continue
+        top = np.flatnonzero((values[1:-1] >= values[:-2]) & (values[1:-1] > values[2:])) + 1
+        if sudden or np.ptp(values) >= _NARROW:
+            bounds = np.array([[first, last]])
+            summits = climbed(height, grid[top, None], grid[1:2] - first, bounds, np.finfo(np.float64).nmant)
+            found.update(summits.ravel().tolist())
+    return sorted(found)[: SETTINGS.times]
+
+
+def _heights(expression: sp.Expr) -> Iterator[tuple[sp.Expr, bool]]:
+    """Yield expressions that peak at brief events, and whether an event is sudden however flat it looks."""
+    for node in sp.preorder_traversal(expression):
+        if isinstance(node, sp.exp):
+            yield node.args[0], False
+        elif isinstance(node, _SWITCHES):
+            yield -sp.Abs(node.args[0]), isinstance(node, _SUDDEN)
+        elif isinstance(node, Relational):
+            yield -sp.Abs(node.lhs - node.rhs), True

@@ -12,16 +12,14 @@ from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.radau import STAGES, Integrator, Trajectory, guessed_stages, legendre_weights, stage_times, tableau
 
-__all__ = ["sensitivities"]
-
 
 def sensitivities(
     integrator: Integrator, course: Trajectory, forces: Callable[[FloatArray], FloatArray], start: FloatArray
-) -> FloatArray | None:
+) -> FloatArray:
     """Return the change of a solution by further forces and by another start, by its own steps.
 
     Forces at times have the shape (times, n, sides), the start (n, sides), and the result that of the coefficients of
-    a trajectory, and sides. None if the Jacobian ages too quickly within a step.
+    a trajectory, and sides.
     """
     pieces: list[FloatArray] = []
     before = 0.0
@@ -35,8 +33,6 @@ def sensitivities(
         guess = guessed_stages((before, pieces[-1]) if pieces else None, h, y) - y
         acting, states = forces(times), course(times)
         stages = _iterated(integrator, h, y, guess, integrator.field.tangent(times, states), acting)
-        if stages is None and STAGES * len(y) > SETTINGS.at_once:
-            return None
         stages = _at_once(integrator, h, y, times, states, acting) if stages is None else stages
         before = h
         pieces.append(np.tensordot(legendre_weights(), np.concatenate([y[None], stages]), axes=1))
@@ -55,7 +51,7 @@ def _iterated(
     _, values, vectors, inverse = tableau()
     last = np.inf
     per_side = STAGES * integrator.field.costs[0] + cost.substitutions(len(y))
-    for _ in range(SETTINGS.patient):
+    for _ in range(SETTINGS.rounds**2):
         integrator.operations += acting.shape[2] * per_side + cost.PER_CALL
         rates = tangent(y + z) + acting
         shifted = (values / h)[:, None, None] * np.tensordot(inverse, z, axes=1)
@@ -65,11 +61,11 @@ def _iterated(
             return np.asarray(y + z)
         sizes = np.maximum(np.linalg.norm(y + z, axis=(0, 1)), 1e-300)
         change = float((np.linalg.norm(update, axis=(0, 1)) / sizes).max())
-        if change <= SETTINGS.exact or not change < last:
+        if change <= SETTINGS.cut or not change < last:
             # Rounding ends it sooner where an equation is stiff.
-            return np.asarray(y + z) if change <= SETTINGS.exact**0.5 else None
+            return np.asarray(y + z) if change <= SETTINGS.cut**0.5 else None
         last = change
-    return np.asarray(y + z) if last <= SETTINGS.exact**0.5 else None
+    return np.asarray(y + z) if last <= SETTINGS.cut**0.5 else None
 
 
 def _at_once(

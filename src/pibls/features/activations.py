@@ -27,29 +27,15 @@ Derivatives: TypeAlias = Callable[[Array, Collection[int]], dict[int, Array]]
 class Activation:
     """A scalar function ψ with its derivatives.
 
-    Parameters
-    ----------
-    name : str
-        How it is called in messages and tables.
-    smoothness : float
-        The highest order of derivative that rows of an equation may use; ``math.inf`` for smooth functions.
-    derivatives : callable
-        ``derivatives(z, orders)`` returns ``{k: ψ⁽ᵏ⁾(z)}`` for the orders asked for, and computes only those.
-        The arrays may share memory: read them, do not write into them.
-    periodic : bool
-        Whether a uniform phase, rather than a centre in the domain, places a node.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> activation("tanh").derivatives(np.zeros(1), [0, 1, 3])
     {0: array([0.]), 1: array([1.]), 3: array([-2.])}
     """
 
     name: str
-    smoothness: float
-    derivatives: Derivatives
-    periodic: bool = False
+    smoothness: float  # the highest order of derivative that rows of an equation may use; math.inf for smooth functions
+    derivatives: Derivatives  # of points and orders: {k: ψ⁽ᵏ⁾(z)} in arrays to be read only, as they may share memory
+    periodic: bool = False  # whether a uniform phase, rather than a centre in the domain, places a node
 
     def require(self, order: int) -> None:
         """Refuse an order of derivative that the function does not have.
@@ -217,19 +203,15 @@ def _relu(z: Array, orders: Collection[int]) -> dict[int, Array]:
     return {k: xp.astype(z > 0, z.dtype) if k else (z + xp.abs(z)) / 2.0 for k in orders}
 
 
-ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
-    {
-        entry.name: entry
-        for entry in (
-            Activation("tanh", math.inf, _tanh),
-            Activation("sigmoid", math.inf, _sigmoid),
-            Activation("sin", math.inf, _sin, periodic=True),
-            Activation("gaussian", math.inf, _gaussian),
-            Activation("relu", 1, _relu),
-            Activation("softplus", math.inf, _softplus),
-            Activation("swish", math.inf, _swish),
-            Activation("arctan", math.inf, _arctan),
-        )
-    }
+_KNOWN = (
+    Activation("tanh", math.inf, _tanh),
+    Activation("sigmoid", math.inf, _sigmoid),
+    Activation("sin", math.inf, _sin, periodic=True),
+    Activation("gaussian", math.inf, _gaussian),
+    Activation("relu", 1, _relu),
+    Activation("softplus", math.inf, _softplus),
+    Activation("swish", math.inf, _swish),
+    Activation("arctan", math.inf, _arctan),
 )
+ACTIVATIONS: Mapping[str, Activation] = MappingProxyType({entry.name: entry for entry in _KNOWN})
 """The activations known by name."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from itertools import groupby
+from typing import Self
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
@@ -56,19 +57,8 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroup(_Group):
-    """Feature nodes F = ψ((X − center) W + b).
+    """Feature nodes F = ψ((X − center) W + b), with W (d, p) in the units of the coordinates.
 
-    Parameters
-    ----------
-    activation : Activation or str
-        The function ψ.
-    weights : array (d, p)
-        W, in the units of the coordinates: one row per coordinate, one column per node.
-    bias : array (p,)
-        b.
-
-    Examples
-    --------
     >>> FeatureGroup("sin", [[1.0, 2.0]], [0.0, 0.5]).nodes
     2
     """
@@ -76,19 +66,8 @@ class FeatureGroup(_Group):
 
 @dataclass(frozen=True, eq=False)
 class EnhancementGroup(_Group):
-    """Enhancement nodes E = φ(F Wᵉ + bᵉ) on top of all feature nodes F.
+    """Enhancement nodes E = φ(F Wᵉ + bᵉ) on top of all P feature nodes F of the network, with Wᵉ (P, q).
 
-    Parameters
-    ----------
-    activation : Activation or str
-        The function φ.
-    weights : array (P, q)
-        Wᵉ: one row per feature node of the network, one column per enhancement node.
-    bias : array (q,)
-        bᵉ.
-
-    Examples
-    --------
     >>> EnhancementGroup("tanh", [[0.3], [0.4]], [0.0]).nodes
     1
     """
@@ -99,17 +78,8 @@ class BroadNetwork:
     """Feature groups and enhancement groups: M nodes G(x) with exact derivatives of any order.
 
     All arrays belong to one array library and device; points and coefficients are brought there, and results stay
-    there.
+    there. The ``center`` is subtracted from the coordinates, usually the middle of the domain.
 
-    Parameters
-    ----------
-    center : array (d,)
-        The point subtracted from the coordinates, usually the middle of the domain.
-    features : sequence of FeatureGroup
-    enhancement : sequence of EnhancementGroup, optional
-
-    Examples
-    --------
     >>> net = BroadNetwork([0.0], [FeatureGroup("sin", [[1.0, 2.0]], [0.0, 0.0])])
     >>> net.combine([[0.0]], [{(1,): 1.0, (0,): 5.0}])
     [array([[1., 2.]])]
@@ -122,16 +92,32 @@ class BroadNetwork:
     def __post_init__(self) -> None:
         center = float_array("center", self.center, "BroadNetwork", (None,))
         object.__setattr__(self, "center", center)
-        object.__setattr__(self, "features", _groups("features", self.features, FeatureGroup))
-        object.__setattr__(self, "enhancement", _groups("enhancement", self.enhancement, EnhancementGroup))
+        for name, kind in (("features", FeatureGroup), ("enhancement", EnhancementGroup)):
+            groups = getattr(self, name)
+            if not isinstance(groups, Sequence) or not all(isinstance(group, kind) for group in groups):
+                raise FeatureError(
+                    f"The '{name}' of BroadNetwork must be a sequence of {kind.__name__} objects. "
+                    f"Got {shorten(groups)}."
+                )
+            object.__setattr__(self, name, tuple(groups))
         if not self.features:
             raise FeatureError("The 'features' of BroadNetwork must hold at least one FeatureGroup. Got none.")
-        for name, groups, inputs in (
-            ("features", self.features, self.dimension),
-            ("enhancement", self.enhancement, self.feature_nodes),
-        ):
-            for i, group in enumerate(groups):
-                _check_group(f"{name}[{i}]", group, inputs, center)
+        self._check_groups("features", self.features, self.dimension, "coordinates of 'center'")
+        self._check_groups("enhancement", self.enhancement, self.feature_nodes, "feature nodes of the network")
+
+    def _check_groups(self, name: str, groups: Sequence[_Group], inputs: int, what: str) -> None:
+        for i, group in enumerate(groups):
+            if group.weights.shape[0] != inputs:
+                raise FeatureError(
+                    f"The weights of {name}[{i}] of BroadNetwork must have one row for each of the {inputs} {what}. "
+                    f"Got shape {tuple(group.weights.shape)}."
+                )
+            if not same_home(group.weights, self.center):
+                raise FeatureError(
+                    f"The arrays of {name}[{i}] and the 'center' of BroadNetwork must belong to one array library and "
+                    f"one device. Got {type(group.weights).__name__} and {type(self.center).__name__}. Move the parts "
+                    "with .to(...)."
+                )
 
     @property
     def dimension(self) -> int:
@@ -156,36 +142,18 @@ class BroadNetwork:
     @property
     def smoothness(self) -> float:
         """The highest order of derivative that every node has."""
-        return min(group.activation.smoothness for group in self._groups)
-
-    @property
-    def _groups(self) -> tuple[_Group, ...]:
-        return (*self.features, *self.enhancement)
+        return min(group.activation.smoothness for group in (*self.features, *self.enhancement))
 
     @cached_property
-    def _feature_layer(self) -> Layer:
-        return _stacked(self.features)
-
-    @cached_property
-    def _enhancement_layer(self) -> Layer | None:
-        return _stacked(self.enhancement) if self.enhancement else None
+    def _layers(self) -> tuple[Layer, Layer | None]:
+        """All features side by side, and all enhancement nodes."""
+        return _stacked(self.features), _stacked(self.enhancement) if self.enhancement else None
 
     def evaluate(self, X: Array, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, Array]:
-        """Return the derivatives ∂^α of all nodes at the points X.
+        """Return the derivatives ∂^α of all nodes at the points X (n, d): arrays (n, M), enhancement nodes last.
 
-        Parameters
-        ----------
-        X : array (n, d)
-        multi_indices : iterable of tuple of int
-            One entry per coordinate: ``(2, 0)`` is ∂²/∂x² in the plane.
+        A multi-index α has one entry per coordinate: ``(2, 0)`` is ∂²/∂x² in the plane.
 
-        Returns
-        -------
-        dict of arrays (n, M)
-            Columns: feature nodes, then enhancement nodes.
-
-        Examples
-        --------
         >>> net = BroadNetwork([0.0], [FeatureGroup("sin", [[1.0, 2.0]], [0.0, 0.0])])
         >>> net.evaluate([[0.0]], [(0,), (3,)])[(3,)]
         array([[-1., -8.]])
@@ -202,25 +170,18 @@ class BroadNetwork:
         chunk_rows: int | None = None,
         workers: int = 1,
     ) -> list[Array]:
-        """Return linear differential forms Σ_α c_α ∂^α of all nodes at the points X.
+        """Return linear differential forms Σ_α c_α ∂^α of all nodes at the points X: an array (n, M) for each.
 
         Parameters
         ----------
-        X : array (n, d)
         forms : sequence of mappings
             Multi-index to coefficient, a number or an array (n,) with one entry per point.
         out : sequence of arrays (n, M), optional
-            Where to write, one per form; slices of one large matrix in any memory order are fine. What is needed
-            besides is a few chunks of rows.
+            Where to write; slices of one large matrix in any memory order are fine.
         chunk_rows : int, optional
             Rows per chunk; by default as many as keep temporaries in the cache.
         workers : int
             Threads for the work between matrix products on NumPy, which uses one by itself; torch has its own.
-
-        Returns
-        -------
-        list of arrays (n, M)
-            One per form; columns: feature nodes, then enhancement nodes.
 
         Examples
         --------
@@ -240,8 +201,9 @@ class BroadNetwork:
         threads = check_integer("workers", workers, "combine", minimum=1, error=FeatureError)
         threads = min(threads, math.ceil(X.shape[0] / step)) if is_numpy_array(X) else 1
         if checked and X.shape[0]:
-            todo = plan(checked, self._feature_layer, enhanced=bool(self.enhancement))
-            filler = Filler(todo, X - self.center, self._feature_layer, self._enhancement_layer, results)
+            features, enhancement = self._layers
+            todo = plan(checked, features, enhanced=enhancement is not None)
+            filler = Filler(todo, X - self.center, features, enhancement, results)
             if threads == 1:
                 filler.run(step, 1, map)
             else:
@@ -285,7 +247,7 @@ class BroadNetwork:
         checked: dict[MultiIndex, float | Array] = {}
         for key, value in form.items():
             alpha = check_multi_index(key, self.dimension, "combine")
-            for group in self._groups:
+            for group in (*self.features, *self.enhancement):
                 group.activation.require(sum(alpha))
             coefficient = self._coefficient(f"forms[{position}][{alpha}]", value, rows)
             if not isinstance(coefficient, float) or coefficient != 0.0:
@@ -335,43 +297,12 @@ class BroadNetwork:
         return targets
 
 
-def _groups(name: str, groups: object, kind: type[Any]) -> tuple[Any, ...]:
-    """Return the groups as a tuple of the right kind."""
-    if not isinstance(groups, Sequence) or not all(isinstance(group, kind) for group in groups):
-        raise FeatureError(
-            f"The '{name}' of BroadNetwork must be a sequence of {kind.__name__} objects. Got {shorten(groups)}."
-        )
-    return tuple(groups)
-
-
-def _check_group(name: str, group: _Group, inputs: int, center: Array) -> None:
-    if group.weights.shape[0] != inputs:
-        what = "coordinates of 'center'" if isinstance(group, FeatureGroup) else "feature nodes of the network"
-        raise FeatureError(
-            f"The weights of {name} of BroadNetwork must have one row for each of the {inputs} {what}. "
-            f"Got shape {tuple(group.weights.shape)}."
-        )
-    _check_home(name, group.weights, center)
-
-
-def _check_home(name: str, array: Array, center: Array) -> None:
-    if not same_home(array, center):
-        raise FeatureError(
-            f"The arrays of {name} and the 'center' of BroadNetwork must belong to one array library and one "
-            f"device. Got {type(array).__name__} and {type(center).__name__}. Move the parts with .to(...)."
-        )
-
-
 def _stacked(groups: Sequence[_Group]) -> Layer:
     """Put groups side by side; a single group is taken as it is, without a copy."""
-    runs: list[tuple[Activation, slice]] = []
-    start = 0
-    for group in groups:
-        stop = start + group.nodes
-        if runs and runs[-1][0] == group.activation:
-            runs[-1] = (group.activation, slice(runs[-1][1].start, stop))
-        else:
-            runs.append((group.activation, slice(start, stop)))
+    runs, start = list[tuple[Activation, slice]](), 0
+    for psi, own in groupby(groups, lambda group: group.activation):
+        stop = start + sum(group.nodes for group in own)
+        runs.append((psi, slice(start, stop)))
         start = stop
     if len(groups) == 1:
         return Layer(groups[0].weights, groups[0].bias, tuple(runs))

@@ -18,7 +18,7 @@ from pibls.checks import check_points
 from pibls.errors import FeatureError
 from pibls.features.arrays import Array, MultiIndex, check_multi_index, float_array
 from pibls.features.broad import EnhancementGroup, FeatureGroup
-from pibls.features.taylor import lower_set, partitions
+from pibls.features.taylor import composed, lower_set
 
 HiddenLayer: TypeAlias = tuple[Callable[[Array, Collection[int]], dict[int, Array]], Array, Array]
 """Derivatives of the activation as a function of input and orders, weights, bias."""
@@ -29,16 +29,8 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
 
     Every step is an array operation of the library that the arrays belong to, so that torch can differentiate the
     result with respect to weights and biases. Many networks go at once: all arrays may have one more axis in front.
+    All multi-indices below the given ones come too.
 
-    Parameters
-    ----------
-    X : array (..., n, d)
-    layers : sequence of (derivatives, weights (..., below, here), bias that can be added to (..., n, here))
-    indices : iterable of tuple of int
-        Multi-indices; all those below them come too.
-
-    Examples
-    --------
     >>> from pibls.features import activation
     >>> sine = activation("sin").derivatives
     >>> layers = [(sine, np.array([[2.0]]), np.zeros(1)), (sine, np.array([[3.0]]), np.zeros(1))]
@@ -58,7 +50,7 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
         blocks = xp.reshape(rows, (*stacked.shape[:-1], rows.shape[-1]))
         y = dict(zip(wanted, xp.unstack(blocks, axis=-3), strict=True))
         slopes = derive(y[wanted[0]] + bias, orders)
-        values = [_composed(alpha, slopes, y) for alpha in wanted]
+        values = [composed(alpha, slopes, y) if any(alpha) else slopes[0] for alpha in wanted]
     return dict(zip(wanted, values, strict=True))
 
 
@@ -68,33 +60,13 @@ def _feature(slope: Array, weights: Array, alpha: MultiIndex) -> Array:
     return slope * math.prod(powers[1:], start=powers[0]) if powers else slope
 
 
-def _composed(alpha: MultiIndex, slopes: dict[int, Array], y: dict[MultiIndex, Array]) -> Array:
-    """Return ∂^α φ(y) from φ⁽ᵏ⁾(y) and the derivatives of y."""
-    if not any(alpha):
-        return slopes[0]
-    by_order: dict[int, Array] = {}
-    for coefficient, parts in partitions(alpha):
-        factor = y[parts[0]] if coefficient == 1 else coefficient * y[parts[0]]
-        term = math.prod((y[part] for part in parts[1:]), start=factor)
-        by_order[len(parts)] = by_order[len(parts)] + term if len(parts) in by_order else term
-    terms = [slopes[order] * total for order, total in by_order.items()]
-    return sum(terms[1:], start=terms[0])
-
-
 @dataclass(frozen=True, eq=False)
 class DeepNetwork:
     """Hidden layers of a trained network as nodes: those of the last layer, and a constant.
 
-    Parameters
-    ----------
-    center : array (d,)
-        The point subtracted from the coordinates.
-    layers : sequence
-        A :class:`FeatureGroup` of the coordinates, then an :class:`EnhancementGroup` of the layer below for each
-        further layer.
+    The ``layers`` are a :class:`FeatureGroup` of the coordinates, less the ``center``, and an
+    :class:`EnhancementGroup` of the layer below for each further layer.
 
-    Examples
-    --------
     >>> hidden = FeatureGroup("tanh", [[1.0, 2.0]], [0.0, 0.0]), EnhancementGroup("sin", [[1.0], [1.0]], [0.0])
     >>> net = DeepNetwork([0.0], hidden)
     >>> net.size, net.evaluate([[0.0]], [(0,), (1,)])

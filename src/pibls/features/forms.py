@@ -11,6 +11,7 @@ stacked into a single product per chunk of rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -19,7 +20,7 @@ from array_api_compat import array_namespace, device
 
 from pibls.features.activations import Activation
 from pibls.features.arrays import Array, MultiIndex
-from pibls.features.taylor import factors, partitions
+from pibls.features.taylor import added, composed, factors
 
 Form: TypeAlias = Mapping[MultiIndex, float | Array]
 """Coefficient of each derivative: a number, or a column (n, 1) with one entry per point."""
@@ -105,31 +106,19 @@ def _combination(form: Form, weights: Array) -> tuple[_OrderTerm, ...]:
     xp = array_namespace(weights)
     terms = []
     for order in sorted({sum(alpha) for alpha in form}):
-        of_order = [(alpha, c) for alpha, c in form.items() if sum(alpha) == order]
-        constant: Array = None
-        columns, powers = [], []
-        for alpha, c in of_order:
-            if not isinstance(c, float):
-                columns.append(c)
-                powers.append(_power(weights, alpha))
-            elif order == 0:
-                constant = c
-            else:
-                row = c * _power(weights, alpha)
-                constant = row if constant is None else constant + row
-        varying = xp.concat(columns, axis=1) if columns else None
-        stacked = xp.stack(powers) if columns and order > 0 else None
-        terms.append(_OrderTerm(order, constant, varying, stacked))
+        own = {alpha: c for alpha, c in form.items() if sum(alpha) == order}
+        fixed = [c * _power(weights, alpha) if order else c for alpha, c in own.items() if isinstance(c, float)]
+        varying = {alpha: c for alpha, c in own.items() if not isinstance(c, float)}
+        columns = xp.concat(list(varying.values()), axis=1) if varying else None
+        powers = xp.stack([_power(weights, alpha) for alpha in varying]) if varying and order else None
+        terms.append(_OrderTerm(order, added(fixed) if fixed else None, columns, powers))
     return tuple(terms)
 
 
 def _power(weights: Array, alpha: MultiIndex) -> Array:
     """Return the row W^α: the product over the axes of the weights to the power α_i."""
-    row = array_namespace(weights).ones_like(weights[0, :])
-    for axis, exponent in enumerate(alpha):
-        if exponent:
-            row = row * weights[axis, :] ** exponent
-    return row
+    powers = (weights[axis, :] ** exponent for axis, exponent in enumerate(alpha) if exponent)
+    return math.prod(powers, start=array_namespace(weights).ones_like(weights[0, :]))
 
 
 def row_chunks(rows: int, width: int, like: Array) -> int:
@@ -208,11 +197,9 @@ class Filler:
                 self.out[i][rows, target] = column
 
 
-def _sum_orders(
-    terms: Sequence[_OrderTerm], derivatives: Mapping[int, Array], rows: slice, columns: slice
-) -> Array | float:
+def _sum_orders(terms: Sequence[_OrderTerm], slopes: Mapping[int, Array], rows: slice, columns: slice) -> Array | float:
     """Σ_k ψ⁽ᵏ⁾(z) ∘ S_k; a form without terms is zero."""
-    return _total([_scaled(derivatives[term.order], term.factor(rows, columns)) for term in terms])
+    return added([_scaled(slopes[term.order], term.factor(rows, columns)) for term in terms])
 
 
 def _enhanced_forms(
@@ -221,7 +208,7 @@ def _enhanced_forms(
     """Yield each form over the enhancement nodes, from φ⁽ᵏ⁾(y) and the products ∂^β y of the plan's blocks."""
     y = {beta: values[j] for beta, j in todo.factors.items()}
     curved = {
-        alpha: _nonlinear_part(alpha, derivatives, y)
+        alpha: composed(alpha, derivatives, y, 2)
         for alpha in {alpha for form in todo.forms for alpha in form if sum(alpha) > 1}
     }
     for i, form in enumerate(todo.forms):
@@ -238,20 +225,8 @@ def _enhanced_forms(
         if i in todo.merged:
             slopes.append(values[todo.merged[i]])
         if slopes:
-            terms.append(derivatives[1] * _total(slopes))
-        yield _total(terms)
-
-
-def _nonlinear_part(alpha: MultiIndex, derivatives: Mapping[int, Array], y: Mapping[MultiIndex, Array]) -> Array:
-    """Return the terms of ∂^α φ(y) with two or more factors: Σ_{k≥2} φ⁽ᵏ⁾(y) ∘ Σ coefficient · Π ∂^β y."""
-    by_order: dict[int, list[Array]] = {}
-    for coefficient, parts in partitions(alpha):
-        if len(parts) > 1:
-            monomial = _scaled(y[parts[0]], float(coefficient))
-            for part in parts[1:]:
-                monomial = monomial * y[part]
-            by_order.setdefault(len(parts), []).append(monomial)
-    return _total([derivatives[order] * _total(monomials) for order, monomials in by_order.items()])
+            terms.append(derivatives[1] * added(slopes))
+        yield added(terms)
 
 
 def _coefficient(form: Form, alpha: MultiIndex, rows: slice) -> float | Array | None:
@@ -261,13 +236,3 @@ def _coefficient(form: Form, alpha: MultiIndex, rows: slice) -> float | Array | 
 
 def _scaled(array: Array, factor: float | Array) -> Array:
     return array if isinstance(factor, float) and factor == 1.0 else array * factor
-
-
-def _total(terms: Sequence[Array]) -> Array | float:
-    """Sum without touching the terms, which may be shared between forms."""
-    if not terms:
-        return 0.0
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total

@@ -109,24 +109,12 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceNetwork:
-    """Orthonormal functions on the cube [−1, 1]ᵈ, combinations of the nodes of a broad network.
-
-    Attributes
-    ----------
-    network
-        The nodes.
-    transform
-        One column of node weights per function.
-    degree
-        The functions span about what polynomials of this total degree do.
-    nodes
-        What the network is made of.
-    """
+    """Orthonormal functions on the cube [−1, 1]ᵈ, combinations of the nodes of a broad network."""
 
     network: BroadNetwork
-    transform: FloatArray
-    degree: int
-    nodes: Cells = SINES
+    transform: FloatArray  # one column of node weights per function
+    degree: int  # the functions span about what polynomials of this total degree do
+    nodes: Cells = SINES  # the kind of nodes
 
     @cached_property
     def dimension(self) -> int:
@@ -143,11 +131,6 @@ class ReferenceNetwork:
         """Gauss points of the cube and their weights, enough to determine the functions and their equations."""
         return cube_rule(self.dimension, rule_count(self.degree))
 
-    @cached_property
-    def at_rule(self) -> dict[MultiIndex, FloatArray]:
-        """Derivatives of the functions at the points of the rule, as far as they have been asked for."""
-        return {}
-
     def evaluate(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at points of the cube: one array (points, functions) per multi-index."""
         nodes = self.network.evaluate(X, list(multi_indices))
@@ -156,18 +139,9 @@ class ReferenceNetwork:
     def combine(
         self, X: FloatArray, forms: Sequence[Mapping[MultiIndex, Any]], left: FloatArray | None = None
     ) -> list[FloatArray]:
-        """Return linear differential forms of all functions at points of the cube, or sums of these over the points.
+        """Return linear differential forms of all functions at points of the cube, or sums of these with weights.
 
-        Nodes are summed up before they become functions, which takes most of the work.
-
-        Parameters
-        ----------
-        X
-            The points.
-        forms
-            Multi-index to coefficient, a number or one per point.
-        left
-            Rows of weights of the points, for sums.
+        Nodes are summed up, by rows of weights on the left, before they become functions, which takes most of the work.
         """
         nodes = self.network.combine(X, forms)
         return [(own if left is None else left @ own) @ self.transform for own in nodes]
@@ -177,6 +151,10 @@ class ReferenceNetwork:
         """Derivatives of the functions at places that many cells have in common."""
         return Memory()
 
+    @cached_property
+    def _at_rule(self) -> dict[MultiIndex, FloatArray]:
+        return {}
+
     def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return :meth:`evaluate` at points rounded to a fine grid, from memory where it was asked there before."""
         grid = on_grid(X)
@@ -184,10 +162,9 @@ class ReferenceNetwork:
 
     def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule; each is computed once and kept."""
-        missing = [index for index in multi_indices if index not in self.at_rule]
-        if missing:
-            self.at_rule.update(self.evaluate(self.rule[0], missing))
-        return {index: self.at_rule[index] for index in multi_indices}
+        if missing := [index for index in multi_indices if index not in self._at_rule]:
+            self._at_rule.update(self.evaluate(self.rule[0], missing))
+        return {index: self._at_rule[index] for index in multi_indices}
 
 
 def on_grid(X: FloatArray) -> FloatArray:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import FeatureError
-from pibls.features.activations import Activation, activation
+from pibls.features.activations import Activation
+from pibls.features.activations import activation as resolved
 from pibls.features.arrays import float_array
 from pibls.features.broad import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.geometry.sampling import kronecker
@@ -32,11 +33,7 @@ _STEEPEST, _TILT = 3.0, 0.2
 
 
 def draw_features(
-    rng: np.random.Generator,
-    half_widths: npt.ArrayLike,
-    activation: str | Activation,
-    nodes: int,
-    scale: Scale,
+    rng: np.random.Generator, half_widths: npt.ArrayLike, activation: str | Activation, nodes: int, scale: Scale
 ) -> FeatureGroup:
     """Draw feature nodes for a box of the given half widths around the centre of the network.
 
@@ -44,26 +41,15 @@ def draw_features(
     deviation ``scale``, uniform in a box, and a uniform phase, spread evenly by a randomly shifted Kronecker sequence:
     at the same width this gives one to two more digits than independent normal weights, and seeds that differ less.
     Beyond four coordinates, where a box is nearly all corners, they are independent and normal. Any other activation
-    takes w ~ U(−scale, scale) and a centre, the point where z = 0, uniform in the box.
+    takes w ~ U(−scale, scale) and a centre, the point where z = 0, uniform in the box. ``scale`` is one number for all
+    axes, or one per axis.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    half_widths : array (d,)
-        Half the width of the box along each coordinate.
-    activation : str or Activation
-    nodes : int
-    scale : float or sequence of d floats
-        Spread of the weights, for all axes or per axis.
-
-    Examples
-    --------
     >>> group = draw_features(np.random.default_rng(0), [1.0, 0.5], "tanh", 4, scale=3.0)
     >>> group.weights.shape, bool((abs(group.weights) <= [[3.0], [6.0]]).all())
     ((2, 4), True)
     """
     owner = "draw_features"
-    psi = _resolve(activation)
+    psi = resolved(activation)
     widths: FloatArray = float_array("half_widths", half_widths, owner, (None,))
     if not (widths > 0).all():
         raise FeatureError(f"The 'half_widths' of {owner} must be positive. Got {widths.tolist()}.")
@@ -119,19 +105,10 @@ def draw_steep_features(
 ) -> FeatureGroup:
     """Draw tanh nodes through given points, along given slopes: for layers and fronts whose place is known.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    half_widths : array (d,)
-        Half the width of the box along each coordinate.
-    centers : array (n, d)
-        Where each node is steepest, in coordinates normalised to [−1, 1].
-    slopes : array (n, d)
-        Gradient there of a function with values between about −1 and 1; each node takes one to three times as much,
-        tilted a little.
+    Each node is steepest at one of the ``centers`` (n, d), in coordinates normalised to [−1, 1]. ``slopes`` (n, d) are
+    gradients there of a function with values between about −1 and 1, of which each node takes one to three times as
+    much, tilted a little.
 
-    Examples
-    --------
     >>> group = draw_steep_features(np.random.default_rng(0), [2.0, 1.0], [[0.5, 0.0]], [[100.0, 0.0]])
     >>> bool(40 < group.weights[0, 0] < 200)
     True
@@ -144,7 +121,7 @@ def draw_steep_features(
     factors = np.exp(factor_rng.uniform(0.0, math.log(_STEEPEST), (len(places), 1)))
     tilt = _TILT * np.linalg.norm(gradient, axis=1, keepdims=True) * tilt_rng.standard_normal(gradient.shape)
     w = factors * (gradient + (tilt if len(widths) > 1 else 0.0))
-    return FeatureGroup(_resolve("tanh"), np.ascontiguousarray((w / widths).T), -(w * places).sum(axis=1))
+    return FeatureGroup(resolved("tanh"), np.ascontiguousarray((w / widths).T), -(w * places).sum(axis=1))
 
 
 def draw_enhancement(
@@ -159,7 +136,7 @@ def draw_enhancement(
     (100, 5)
     """
     owner = "draw_enhancement"
-    phi = _resolve(activation)
+    phi = resolved(activation)
     inputs = check_integer("feature_nodes", feature_nodes, owner, minimum=1, error=FeatureError)
     count = check_integer("nodes", nodes, owner, minimum=1, error=FeatureError)
     spread = _check_scale(scale, owner)
@@ -176,18 +153,8 @@ def draw_network(
     features: Sequence[FeatureSpec],
     enhancement: Sequence[EnhancementSpec] = (),
 ) -> BroadNetwork:
-    """Draw a network for a box.
+    """Draw a network for a box with given lower and upper bounds, one group per (activation, nodes, scale).
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    bounds : array (d, 2)
-        Lower and upper bound of each coordinate.
-    features, enhancement : sequences of (activation, nodes, scale)
-        One entry per group.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> net = draw_network(rng, [[0, 1], [0, 2]], [("sin", 30, 2.0), ("tanh", 20, (3.0, 1.0))], [("tanh", 10, 1.0)])
     >>> net.dimension, net.feature_nodes, net.enhancement_nodes, net.center.tolist()
@@ -206,17 +173,12 @@ def draw_network(
         for child, spec in zip(feature_rng.spawn(len(feature_specs)), feature_specs, strict=True)
     )
     total = sum(group.nodes for group in groups)
+    children = enhancement_rng.spawn(len(enhancement_specs))
     enhanced = tuple(
         draw_enhancement(child, name, total, nodes, scale)
-        for child, (name, nodes, scale) in zip(
-            enhancement_rng.spawn(len(enhancement_specs)), enhancement_specs, strict=True
-        )
+        for child, (name, nodes, scale) in zip(children, enhancement_specs, strict=True)
     )
     return BroadNetwork(lower + upper, groups, enhanced)
-
-
-def _resolve(choice: str | Activation) -> Activation:
-    return activation(choice)
 
 
 def _axis_scales(scale: Scale, dimension: int, owner: str) -> FloatArray:

@@ -9,13 +9,14 @@ over the ways to write α = β₁ + … + βₖ with non-zero parts, whatever th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 
 from pibls.errors import FeatureError
-from pibls.features.arrays import MultiIndex
+from pibls.features.arrays import Array, MultiIndex
 
 _MOST_TERMS = 5000
 
@@ -26,21 +27,10 @@ def _raise(index: MultiIndex, axis: int, by: int = 1) -> MultiIndex:
 
 @cache
 def partitions(alpha: MultiIndex) -> tuple[tuple[int, tuple[MultiIndex, ...]], ...]:
-    """Return every way to split a multi-index into non-zero parts, each with its coefficient in the chain rule.
+    """Return every way to split a multi-index into non-zero parts, each after its coefficient in the chain rule.
 
-    Parameters
-    ----------
-    alpha : tuple of int
-        The multi-index of the derivative.
-
-    Returns
-    -------
-    tuple of (coefficient, parts)
-        Sorted by the number of parts k, which is also the order of the derivative of φ.
-
-    Examples
-    --------
-    (φ∘y)'' = φ'(y) y'' + φ''(y) y'²:
+    They are sorted by the number of parts k, which is also the order of the derivative of φ: (φ∘y)'' = φ'(y) y'' +
+    φ''(y) y'².
 
     >>> partitions((2,))
     ((1, ((2,),)), (1, ((1,), (1,))))
@@ -61,6 +51,22 @@ def partitions(alpha: MultiIndex) -> tuple[tuple[int, tuple[MultiIndex, ...]], .
             "needs it. Use feature nodes only (enhancement_groups=0), or a system of lower order."
         )
     return tuple((found[parts], parts) for parts in sorted(found, key=lambda parts: (len(parts), parts)))
+
+
+def composed(alpha: MultiIndex, slopes: Mapping[int, Array], y: Mapping[MultiIndex, Array], fewest: int = 1) -> Array:
+    """Return ∂^α φ(y) from φ⁽ᵏ⁾(y) and the derivatives of y; only the terms with so many factors or more."""
+    by_order: dict[int, Array] = {}
+    for coefficient, (first, *rest) in partitions(alpha):
+        if len(rest) + 1 >= fewest:
+            factor = y[first] if coefficient == 1 else coefficient * y[first]
+            term = math.prod((y[part] for part in rest), start=factor)
+            by_order[len(rest) + 1] = by_order[len(rest) + 1] + term if len(rest) + 1 in by_order else term
+    return added([slopes[order] * total for order, total in by_order.items()])
+
+
+def added(terms: Sequence[Array]) -> Array:
+    """Return a sum without touching the terms, which may be shared; that of none is zero."""
+    return sum(terms[1:], start=terms[0]) if terms else 0.0
 
 
 def lower_set(indices: Iterable[MultiIndex]) -> tuple[MultiIndex, ...]:

@@ -43,14 +43,12 @@ from pibls.geometry.base import Domain
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box, Interval, Rectangle
 from pibls.geometry.cloud import PointCloud
-from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.implicit import Implicit
-from pibls.geometry.outline import Outline
+from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Samples
 from pibls.geometry.points import Points, PointSet
-from pibls.geometry.polygon import Polygon
-from pibls.geometry.product import Product, TimeInterval
+from pibls.geometry.product import Extrusion, Product, TimeInterval
 from pibls.geometry.reading import read_shape
 from pibls.geometry.regions import per_region
 from pibls.geometry.revolution import Revolution

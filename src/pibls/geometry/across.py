@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.geometry.patch import Samples
 from pibls.geometry.sampling import kronecker
@@ -40,7 +39,11 @@ def points_across(condition: sp.Basic, domain: DomainLike, count: int, owner: st
         found = [np.empty((0, 2, len(symbols)))]
         for factor in factors_of([condition], symbols):
             level = Level.of(factor, symbols)
-            X, slopes = _pulled(level, starts)
+            with np.errstate(all="ignore"):
+                X = level.pulled(starts, _ROUNDS)
+                slopes = level.gradient(X)
+            good = np.isfinite(X).all(axis=1) & np.isfinite(slopes).all(axis=1) & (np.abs(slopes).max(axis=1) > 0)
+            X, slopes = X[good], slopes[good]
             n = slopes / np.linalg.norm(slopes, axis=1, keepdims=True)
             beside = [X + sign * BESIDE * size * n for sign in (1.0, -1.0)]
             kept = np.abs(level(X)) <= _ON * size * np.linalg.norm(slopes, axis=1)
@@ -63,12 +66,3 @@ def check_interfaces(problem: Problem) -> None:
     for statement in problem.statements:
         if isinstance(statement.place, Across):
             points_across(statement.place.condition, problem.domain, _ENOUGH, statement.name)
-
-
-def _pulled(level: Level, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points on a level that are near others, as far as they are found, and the slopes there."""
-    with np.errstate(all="ignore"):
-        X = level.pulled(X, _ROUNDS)
-        slopes = level.gradient(X)
-    good = np.isfinite(X).all(axis=1) & np.isfinite(slopes).all(axis=1) & (np.abs(slopes).max(axis=1) > 0)
-    return X[good], slopes[good]

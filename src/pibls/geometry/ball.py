@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,13 +13,10 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
-from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.sampling import check_count, unit_cube
-from pibls.quadrature.rules import gauss, periodic, side, tensor
-
-Vector = tuple[float, ...]
+from pibls.geometry.description import Argument, Arguments, Kind, rational
+from pibls.geometry.patch import Located, Patch, SurfaceRule, Vector
+from pibls.geometry.sampling import unit_cube
+from pibls.quadrature.rules import Rule, gauss, periodic, side, tensor
 
 _REJECTION_LIMIT = 4
 _SMALLEST = 1e-12
@@ -145,16 +143,6 @@ class Ball(Region):
             )
         self._set(coordinates=symbols, center=middle, radius=size)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ball) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:
-        return self.coordinates, self.center, self.radius
-
     @property
     def bounds(self) -> FloatArray:
         """The circumscribed cube."""
@@ -167,9 +155,8 @@ class Ball(Region):
         return math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1) * math.pow(self.radius, d)
 
     @property
-    def boundary(self) -> Part:
-        """The sphere."""
-        return self._part("boundary", SpherePatch(self.center, self.radius))
+    def _patches(self) -> Iterable[Patch]:
+        return [SpherePatch(self.center, self.radius)]
 
     @property
     def parameters(self) -> int:
@@ -189,6 +176,17 @@ class Ball(Region):
             return False
         return True if farthest < self.radius - slack else self.level
 
+    @property
+    def condition(self) -> sp.Basic:
+        """Nearer to the center than the radius.
+
+        >>> x, y = sp.symbols("x y", real=True)
+        >>> Ball((x, y), (0, 0), 1).condition
+        x**2 + y**2 < 1
+        """
+        offsets = zip(self.coordinates, map(rational, self.center), strict=True)
+        return sum((s - c) ** 2 for s, c in offsets) < rational(self.radius) ** 2
+
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map the unit cube to the cube around the ball, or straight to the ball in many dimensions."""
         if self.dimension <= _REJECTION_LIMIT:
@@ -196,15 +194,14 @@ class Ball(Region):
         radii = self.radius * U[:, -1:] ** (1.0 / self.dimension)
         return np.array(self.center) + radii * unit_directions(U[:, :-1], self.dimension), None
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a rule in polar coordinates with about ``n`` nodes; equal weights beyond 3 dimensions."""
+    def _rule(self, n: int) -> Rule:
+        """Return a rule in polar coordinates; equal weights beyond 3 dimensions."""
         d = self.dimension
         if d > 3:
-            return super().quadrature(n)
-        count = check_count(n, d, f"{type(self).__name__}.quadrature")
-        shells = side(count / 2 ** (d - 1), d)
+            return super()._rule(n)
+        shells = side(n / 2 ** (d - 1), d)
         nodes, weights = gauss(shells)
-        _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(count / shells)))
+        _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(n / shells)))
         points = np.array(self.center) + self.radius * np.multiply.outer(nodes, directions).reshape(-1, d)
         return points, np.outer(weights * nodes ** (d - 1), shares).ravel() * self.radius**d
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from functools import cached_property
 from inspect import isabstract
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -18,6 +20,8 @@ from pibls.geometry.description import Arguments
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
+from pibls.geometry.slices import slices
+from pibls.quadrature.rules import Rule
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
@@ -68,10 +72,9 @@ class Domain(FieldState, ABC):
     coordinates: tuple[sp.Symbol, ...]
 
     remedy_without_boundary: ClassVar[str] = "Check the predicate or the shapes it was made from."
-    arguments: ClassVar[Arguments] = ()
-    """The description of a shape besides its coordinates."""
-    derived: ClassVar[bool] = False
-    """Whether the coordinates follow from the arguments."""
+    arguments: ClassVar[Arguments] = ()  # the description of a shape besides its coordinates
+    derived: ClassVar[bool] = False  # whether the coordinates follow from the arguments
+    has_time: ClassVar[bool] = False  # whether the last coordinate is time
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,7 +88,7 @@ class Domain(FieldState, ABC):
     @property
     def time(self) -> sp.Symbol | None:
         """The time coordinate, or None."""
-        return None
+        return self.coordinates[-1] if self.has_time else None
 
     @property
     def space(self) -> tuple[sp.Symbol, ...]:
@@ -102,32 +105,42 @@ class Domain(FieldState, ABC):
     def measure(self) -> float:
         """Length, area, volume, ..."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def parts(self) -> Mapping[str, Part]:
         """The named parts of the boundary, also to be had as attributes."""
+        return MappingProxyType({name: Part(self, name, tuple(own)) for name, own in self._named_patches().items()})
 
-    @property
-    @abstractmethod
+    @cached_property
     def boundary(self) -> Part:
         """The whole boundary; for a product with time, that of space at all times."""
+        return Part(self, "boundary", tuple(self._patches))
 
     @property
     def initial(self) -> Part | None:
         """The face at the initial time, or None without time."""
-        return None
+        return self.parts["initial"] if self.has_time else None
 
     @property
     def final(self) -> Part | None:
         """The face at the final time, or None without time."""
-        return None
+        return self.parts["final"] if self.has_time else None
+
+    @property
+    @abstractmethod
+    def _patches(self) -> Iterable[Patch]:
+        """The pieces of the boundary."""
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the pieces of each part with a name; a boundary that is one smooth piece has none."""
+        return {}
 
     @property
     def condition(self) -> sp.Basic:
         """That a point is inside, as a condition on its coordinates; of shapes with a formula."""
-        from pibls.geometry.regions import inside
-
-        return inside(self)
+        raise GeometryError(
+            "A region must be a shape with a formula (not a Solid or PointCloud), or several joined by |, & and -. "
+            f"Got {shorten(self)} instead."
+        )
 
     @property
     def atoms(self) -> FloatArray | None:
@@ -159,13 +172,23 @@ class Domain(FieldState, ABC):
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map parameters of the unit cube to candidate points, and tell which are inside (None: all)."""
 
-    @abstractmethod
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points lie in the closed domain, up to 1e-9 of its size."""
+        return self._holds(check_points("X", X, f"{type(self).__name__}.contains", self.dimension))
 
     @abstractmethod
+    def _holds(self, points: FloatArray) -> BoolArray:
+        """Tell which points are in the domain."""
+
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights of a rule with about ``n`` nodes for integrals over the domain."""
+        """Return points and weights of a rule with about ``n`` nodes for integrals over the domain.
+
+        Without a better one, points of a scrambled Sobol' sequence have equal weights.
+        """
+        return self._rule(check_count(n, self.dimension, f"{type(self).__name__}.quadrature"))
+
+    def _rule(self, n: int) -> Rule:
+        return self.sample(n), np.full(n, self.measure / n)
 
     def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
         """Return exactly ``n`` points of the domain, uniform in its measure.
@@ -204,9 +227,13 @@ class Domain(FieldState, ABC):
     def lift(self, part: Part) -> Part:
         """Return a part of this domain, or of one it was made from, as a part of this domain."""
         if not isinstance(part, Part):
-            raise GeometryError(
-                f"The 'part' parameter of lift() must be a part of a boundary. Got {shorten(part)} instead. "
-                "Use domain.boundary or one of domain.parts."
+            raise refusal(
+                "part",
+                "lift()",
+                "be a part of a boundary",
+                part,
+                "Use domain.boundary or one of domain.parts.",
+                GeometryError,
             )
         if part.domain == self:
             return part
@@ -273,10 +300,11 @@ class Domain(FieldState, ABC):
                 )
             return decode(value)
 
-        def inner(value: Any) -> Domain:
-            return Domain.from_dict(value, coordinates, decode)
-
-        return cls.make(coordinates, **{own.name: own.read(data, coordinates, formula, inner) for own in cls.arguments})
+        read = {
+            own.name: own.read(data, coordinates, formula, lambda value: Domain.from_dict(value, coordinates, decode))
+            for own in cls.arguments
+        }
+        return cls.make(coordinates, **read)
 
     @classmethod
     def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Domain:
@@ -284,27 +312,37 @@ class Domain(FieldState, ABC):
         build: Callable[..., Domain] = cls
         return build(*[] if cls.derived else [coordinates], **arguments)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and (self is other or self._key == other._key)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        """The values that domains are compared by, and the class that has them: a Disk is a Ball, an Interval a Box."""
+        kind = next(own for own in type(self).__mro__ if "__dataclass_fields__" in vars(own))
+        values = (getattr(self, own.name) for own in fields(self) if own.compare)  # type: ignore[arg-type]
+        return (kind, *((v.shape, v.tobytes()) if isinstance(v, np.ndarray) else v for v in values))
+
     def __repr__(self) -> str:
         shown = (str(self.coordinates), *(argument.shown(self) for argument in self.arguments))
         return f"{type(self).__name__}({', '.join(filter(None, shown))})"
 
     def __or__(self, other: Domain) -> Domain:
-        """Return the union of two shapes."""
-        return _combine("union", self, other)
+        return self._joined("union", other)
 
     def __and__(self, other: Domain) -> Domain:
-        """Return the intersection of two shapes."""
-        return _combine("intersection", self, other)
+        return self._joined("intersection", other)
 
     def __sub__(self, other: Domain) -> Domain:
-        """Return this shape without another."""
-        return _combine("difference", self, other)
+        return self._joined("difference", other)
+
+    def _joined(self, operation: str, other: Domain) -> Domain:
+        return KINDS["Combination"].make((), operation=operation, first=self, second=other)
 
     def __mul__(self, other: Domain) -> Domain:
-        """Return the product of a space domain and a time interval."""
-        from pibls.geometry.product import Product
-
-        return Product(self, other)
+        return KINDS["Product"].make((), domain=self, interval=other)
 
     def __getattr__(self, name: str) -> Part:
         if name.startswith("_") or "coordinates" not in self.__dict__:
@@ -317,9 +355,6 @@ class Domain(FieldState, ABC):
             f"{shorten(self)} has no part named {shorten(name)}. Its named parts: {known}. "
             "Use one of them, boundary, or boundary.where(...)."
         )
-
-    def _part(self, name: str, *patches: Patch) -> Part:
-        return Part(self, name, patches)
 
 
 class Region(Domain):
@@ -345,10 +380,13 @@ class Region(Domain):
         slack = self.tolerance
         return False if (low > highest + slack).any() or (high < lowest - slack).any() else self.level
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points lie in the closed domain, up to 1e-9 of its size."""
-        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
+    def _holds(self, points: FloatArray) -> BoolArray:
         return np.asarray(self.level(points) >= -self.tolerance)
+
+    def _rule(self, n: int) -> Rule:
+        """Return Gauss points on lines across a shape in the plane whose boundary is exact."""
+        plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
+        return slices(self, n, self.measure) if plane else super()._rule(n)
 
     @property
     def parameters(self) -> int:
@@ -360,19 +398,3 @@ class Region(Domain):
         low, high = self.bounds.T
         points = low + U * (high - low)
         return points, np.asarray(self.level(points) >= 0.0)
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """No named parts: the boundary is one smooth piece."""
-        return MappingProxyType({})
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return ``n`` points of a scrambled Sobol' sequence with equal weights."""
-        points = self.sample(n)
-        return points, np.full(len(points), self.measure / len(points))
-
-
-def _combine(operation: str, first: Domain, second: Domain) -> Domain:
-    from pibls.geometry.boolean import Combination
-
-    return Combination(operation, first, second)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
-from pibls.geometry.slices import slices
 
 _SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
 _MEASURE_POINTS = 2**17
@@ -28,7 +26,7 @@ _COINCIDENCE = 1e-11
 _STEP = 1e-6
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Combination(Region):
     """Two shapes in the same coordinates, joined by ``|``, ``&`` or ``-``.
 
@@ -73,7 +71,7 @@ class Combination(Region):
                 f"The shapes joined by {self._sign} must have the same coordinates in the same order. "
                 f"Got {self.first.coordinates} and {self.second.coordinates}. Build both on the same tuple."
             )
-        object.__setattr__(self, "coordinates", self.first.coordinates)
+        self._set(coordinates=self.first.coordinates)
         if self._is_empty():
             raise GeometryError(
                 f"{shorten(self)} has no points, or too few to be found. "
@@ -100,8 +98,7 @@ class Combination(Region):
         one, two = self.first.bounds, self.second.bounds
         if self.operation == "difference":
             return one
-        wider = self.operation == "union"
-        low, high = (np.minimum, np.maximum) if wider else (np.maximum, np.minimum)
+        low, high = (np.minimum, np.maximum) if self.operation == "union" else (np.maximum, np.minimum)
         return np.stack([low(one[:, 0], two[:, 0]), high(one[:, 1], two[:, 1])], axis=1)
 
     @cached_property
@@ -127,6 +124,14 @@ class Combination(Region):
         points = low + unit_cube(_MEASURE_POINTS, self.dimension) * (high - low)
         return float(np.prod(high - low) * (self.level(points) > 0).mean())
 
+    @property
+    def condition(self) -> sp.Basic:
+        """The conditions of both shapes, joined."""
+        one, two = self.first.condition, self.second.condition
+        if self.operation == "union":
+            return sp.Or(one, two)
+        return sp.And(one, two if self.operation == "intersection" else sp.Not(two))
+
     def level(self, X: FloatArray) -> FloatArray:
         """Return the larger level of a union, the smaller of an intersection; the complement's is the negative."""
         one, two = (shape.level(X) for shape in self._operands)
@@ -147,14 +152,8 @@ class Combination(Region):
         first, second, chosen = one, two, np.maximum if decides else np.minimum
         return lambda X: np.asarray(chosen(first(X), second(X)))
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""
-        plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
-        return slices(self, n, self.measure) if plane else super().quadrature(n)
-
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts of either shape that are on the boundary, where the name is not used by both."""
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the parts of either shape that are on the boundary, where the name is not used by both."""
         first, second = self.first.parts, self.second.parts
         lifted = {
             name: self._visible(part, owner)
@@ -162,14 +161,14 @@ class Combination(Region):
             for name, part in parts.items()
             if name not in others
         }
-        return MappingProxyType({name: part for name, part in lifted.items() if not part.empty})
+        return {name: part.patches for name, part in lifted.items() if not part.empty}
 
-    @cached_property
-    def boundary(self) -> Part:
+    @property
+    def _patches(self) -> Iterable[Patch]:
         """The visible parts of both boundaries; where they coincide, that of the first shape."""
         own = self._visible(self.first.boundary, 0).patches
         other = self._visible(self.second.boundary, 1, once=True).patches
-        return self._part("boundary", *(patch for patch in own + other if not patch.empty))
+        return (patch for patch in own + other if not patch.empty)
 
     def lift(self, part: Part) -> Part:
         """Return the visible piece of a part of either shape."""
@@ -207,7 +206,8 @@ class Combination(Region):
         patches: list[Patch] = [FlippedPatch(patch) if flipped else patch for patch in part.patches]
         left = (RestrictedPatch(patch, keep) for patch in patches)
         # What is seen of a curve as a whole stays as it is: after many holes, the first has not as many layers.
-        return self._part(part.name, *(one.base if one.parameters == 1 and one.is_whole else one for one in left))
+        seen = tuple(one.base if one.parameters == 1 and one.is_whole else one for one in left)
+        return Part(self, part.name, seen)
 
     def _is_empty(self) -> bool:
         if self.operation == "union":

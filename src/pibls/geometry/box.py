@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe
+from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
-from pibls.geometry.sampling import check_count
-from pibls.quadrature.rules import gauss, side, tensor
+from pibls.quadrature.rules import Rule, gauss, side, tensor
 
 Range = tuple[sp.Symbol, float, float]
 
@@ -66,8 +62,39 @@ def check_length(symbol: sp.Symbol, length: float, owner: str) -> None:
         )
 
 
+class Ranges(Domain):
+    """A product of intervals: of space coordinates, or one of time."""
+
+    @property
+    def measure(self) -> float:
+        """The product of the sides."""
+        return float(math.prod((self.bounds[:, 1] - self.bounds[:, 0]).tolist()))
+
+    @property
+    def parameters(self) -> int:
+        """One per side."""
+        return self.dimension
+
+    def _holds(self, points: FloatArray) -> BoolArray:
+        low, high = self.bounds.T
+        slack = np.array([interval_tolerance(*pair) for pair in self.bounds.tolist()])
+        return np.asarray(((points >= low - slack) & (points <= high + slack)).all(axis=1))
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the unit cube to the ranges."""
+        low, high = self.bounds.T
+        return np.clip(low + U * (high - low), low, high), None
+
+    def _rule(self, n: int) -> Rule:
+        """Return a product Gauss rule; equal weights on Sobol' points beyond 4 dimensions."""
+        if self.dimension > _TENSOR_LIMIT:
+            return super()._rule(n)
+        U, weights = tensor(*[gauss(side(n, self.dimension))] * self.dimension)
+        return self.embed(U)[0], weights * self.measure
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Box(Region):
+class Box(Ranges, Region):
     """A box with faces along the coordinate planes, in any dimension.
 
     Its parts are ``x_min`` and ``x_max`` for every coordinate; ``left``/``right`` are those of the first,
@@ -107,29 +134,17 @@ class Box(Region):
         for symbol, low, high in checked:
             check_length(symbol, high - low, owner)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __repr__(self) -> str:
-        ranges = (f"({s}, {describe(a)}, {describe(b)})" for s, a, b in zip(*self._key, strict=True))
+        ranges = (
+            f"({s}, {describe(a)}, {describe(b)})"
+            for s, a, b in zip(self.coordinates, self.lower, self.upper, strict=True)
+        )
         return f"{type(self).__name__}({', '.join(ranges)})"
-
-    @property
-    def _key(self) -> tuple[tuple[sp.Symbol, ...], tuple[float, ...], tuple[float, ...]]:
-        return self.coordinates, self.lower, self.upper
 
     @property
     def bounds(self) -> FloatArray:
         """The box itself."""
         return np.array([self.lower, self.upper]).T
-
-    @property
-    def measure(self) -> float:
-        """The product of the sides."""
-        return math.prod(b - a for a, b in zip(self.lower, self.upper, strict=True))
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the nearest face plane, negative outside."""
@@ -142,55 +157,31 @@ class Box(Region):
         within = (low > lowest + slack).all() and (high < highest - slack).all()
         return True if within else super().level_in(low, high)
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points lie in the closed box, up to 1e-9 of each side."""
-        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
-        slack = np.array([interval_tolerance(a, b) for a, b in zip(self.lower, self.upper, strict=True)])
-        return np.asarray(((points >= self.lower - slack) & (points <= self.upper + slack)).all(axis=1))
+    @property
+    def condition(self) -> sp.Basic:
+        """Between the limits of every coordinate."""
+        ranges = zip(self.coordinates, map(rational, self.lower), map(rational, self.upper), strict=True)
+        return sp.And(*(side for s, low, high in ranges for side in (s > low, s < high)))
 
-    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
-        """Map the unit cube to the box."""
-        low, high = self.bounds.T
-        return np.clip(low + U * (high - low), low, high), None
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a product Gauss rule with about ``n`` nodes; equal weights on Sobol' points beyond 4 dimensions."""
-        if self.dimension > _TENSOR_LIMIT:
-            return super().quadrature(n)
-        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
-        U, weights = tensor(*[gauss(side(count, self.dimension))] * self.dimension)
-        return self.embed(U)[0], weights * self.measure
-
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The faces, by coordinate and by position."""
-        named: dict[str, Part] = {}
-        for name, position in self._positions().items():
-            named[name] = self._part(name, self._face(*position))
-        for axis, symbol in enumerate(self.coordinates):
-            for name, high in ((f"{symbol.name}_min", False), (f"{symbol.name}_max", True)):
-                named[name] = self._part(name, self._face(axis, high))
-        return MappingProxyType(named)
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        last = self.dimension - 1
+        names = [
+            ("left", "right", 0),
+            *[("bottom", "top", last)] * (last in (1, 2)),
+            *[("front", "back", 1)] * (last == 2),
+        ]
+        names += [(f"{symbol.name}_min", f"{symbol.name}_max", axis) for axis, symbol in enumerate(self.coordinates)]
+        return {name: [self._face(axis, high == 1)] for *pair, axis in names for high, name in enumerate(pair)}
 
     @property
-    def boundary(self) -> Part:
-        """All faces."""
-        faces = (self._face(axis, high) for axis in range(self.dimension) for high in (False, True))
-        return self._part("boundary", *faces)
+    def _patches(self) -> Iterable[Patch]:
+        return (self._face(axis, high) for axis in range(self.dimension) for high in (False, True))
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the two faces where a coordinate is lowest and highest."""
         if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
             return super().faces(coordinate)
         return self.parts[f"{coordinate.name}_min"], self.parts[f"{coordinate.name}_max"]
-
-    def _positions(self) -> dict[str, tuple[int, bool]]:
-        positions = {"left": (0, False), "right": (0, True)}
-        if self.dimension in (2, 3):
-            positions |= {"bottom": (self.dimension - 1, False), "top": (self.dimension - 1, True)}
-        if self.dimension == 3:
-            positions |= {"front": (1, False), "back": (1, True)}
-        return positions
 
     def _face(self, axis: int, high: bool) -> Patch:
         origin, normal = list(self.lower), [0.0] * self.dimension

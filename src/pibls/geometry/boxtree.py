@@ -28,32 +28,22 @@ class BoxTree:
     """
 
     def __init__(self, low: FloatArray, high: FloatArray) -> None:
-        lows, highs = list[FloatArray](), list[FloatArray]()
-        firsts, counts, children = list[int](), list[int](), list[int]()
-        order: list[IntArray] = []
         middle = (low + high) / 2
-        todo = [np.arange(len(low))]
-        placed = 0
-        while len(lows) < len(todo):
-            own = todo[len(lows)]
-            lows.append(low[own].min(axis=0))
-            highs.append(high[own].max(axis=0))
+        todo, placed = [np.arange(len(low))], 0
+        nodes, order = list[tuple[int, int, int]](), list[IntArray]()  # first item, number of items, first child
+        while len(nodes) < len(todo):
+            own = todo[len(nodes)]
             if len(own) <= _LEAF:
-                firsts.append(placed)
-                counts.append(len(own))
-                children.append(-1)
+                nodes.append((placed, len(own), -1))
                 order.append(own)
                 placed += len(own)
             else:
-                axis = int(np.ptp(middle[own], axis=0).argmax())
-                half = len(own) // 2
-                split = np.argpartition(middle[own, axis], half)
-                firsts.append(0)
-                counts.append(0)
-                children.append(len(todo))
-                todo += [own[split[:half]], own[split[half:]]]
-        self._low, self._high = np.array(lows), np.array(highs)
-        self._first, self._count, self._child = (np.array(values) for values in (firsts, counts, children))
+                along = middle[own, int(np.ptp(middle[own], axis=0).argmax())]
+                nodes.append((0, 0, len(todo)))
+                todo += np.split(own[np.argpartition(along, len(own) // 2)], [len(own) // 2])
+        self._low = np.array([low[own].min(axis=0) for own in todo])
+        self._high = np.array([high[own].max(axis=0) for own in todo])
+        self._first, self._count, self._child = np.array(nodes).T
         self._order = np.concatenate(order)
 
     def pairs(self, count: int, meets: Meets) -> Iterator[tuple[IntArray, IntArray]]:
@@ -116,12 +106,9 @@ def bundled(places: FloatArray, size: int) -> list[IntArray]:
     found, todo = [], [np.arange(len(places))]
     while todo:
         own = todo.pop()
+        along = places[own, int(np.ptp(places[own], axis=0).argmax())]
         if len(own) <= size:
-            # In order along the bundle.
-            axis = int(np.ptp(places[own], axis=0).argmax())
-            found.append(own[np.argsort(places[own, axis], kind="stable")])
+            found.append(own[np.argsort(along, kind="stable")])
         else:
-            axis = int(np.ptp(places[own], axis=0).argmax())
-            split = np.argpartition(places[own, axis], len(own) // 2)
-            todo += [own[split[: len(own) // 2]], own[split[len(own) // 2 :]]]
+            todo += np.split(own[np.argpartition(along, len(own) // 2)], [len(own) // 2])
     return found

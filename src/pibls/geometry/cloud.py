@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +15,13 @@ from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_po
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
+from pibls.quadrature.rules import Rule
 
 
 @dataclass(frozen=True)
-class CloudPatch(Patch):
+class _CloudPatch(Patch):
     """Some of the boundary points of a cloud; each counts one."""
 
     cloud: PointCloud
@@ -31,35 +30,32 @@ class CloudPatch(Patch):
 
     @property
     def measure(self) -> float:
-        """The number of points."""
         return float(len(self.indices))
 
     @cached_property
-    def _index(self) -> IntArray:
-        return np.array(self.indices, dtype=np.int64)
-
-    @property
     def atoms(self) -> Samples:
-        """The points."""
-        return Samples(self.cloud.boundary_points[self._index], self.cloud.normals_of(self._index))
+        """The points, with normals NaN where none were given."""
+        rows, normals = np.array(self.indices, dtype=np.int64), self.cloud.boundary_normals
+        points = self.cloud.boundary_points[rows]
+        return Samples(points, np.full(points.shape, np.nan) if normals is None else normals[rows])
 
     def at(self, U: FloatArray) -> Located:
-        """Return the points whose numbers the parameter gives."""
-        rows = self._index[np.minimum((U[:, 0] * len(self.indices)).astype(np.int64), len(self.indices) - 1)]
-        return self.cloud.boundary_points[rows], self.cloud.normals_of(rows), None
+        rows = _numbered(U, len(self.indices))
+        return self.atoms.points[rows], self.atoms.normals[rows], None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """Tell which points are among these."""
-        return _nearest(self.cloud.boundary_points[self._index], X)[0] <= tolerance
+        return _nearest(self.atoms.points, X)[0] <= tolerance
 
     def normals(self, X: FloatArray) -> FloatArray:
-        """Return the normals of the nearest points."""
-        nearest = _nearest(self.cloud.boundary_points[self._index], X)[1]
-        return self.cloud.normals_of(self._index[nearest])
+        return self.atoms.normals[_nearest(self.atoms.points, X)[1]]
 
     def quadrature(self, _n: int) -> SurfaceRule:
-        """Return all points, each with weight one."""
         return *self.atoms, np.ones(len(self.indices))
+
+
+def _numbered(U: FloatArray, count: int) -> IntArray:
+    """Return numbers below a count that parameters in [0, 1] choose."""
+    return np.minimum((U[:, 0] * count).astype(np.int64), count - 1)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -128,19 +124,8 @@ class PointCloud(Domain):
         self._set(boundary_normals=_check_normals(normals, points), weights=_check_weights(weights, len(inside)))
         self._set(named=_check_parts(parts, len(points)))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PointCloud) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __repr__(self) -> str:
         return f"PointCloud({self.coordinates}, {len(self.interior)} + {len(self.boundary_points)} points)"
-
-    @cached_property
-    def _key(self) -> tuple[object, ...]:
-        arrays = (self.interior, self.boundary_points, self.boundary_normals, self.weights)
-        return (self.coordinates, *(None if a is None else (a.shape, a.tobytes()) for a in arrays), self.named)
 
     @property
     def atoms(self) -> FloatArray:
@@ -163,21 +148,17 @@ class PointCloud(Domain):
         """The sum of the weights."""
         return float(self._known_weights().sum())
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The named sets of boundary points."""
-        return MappingProxyType({name: self._part(name, CloudPatch(self, rows)) for name, rows in self.named})
-
     @property
-    def boundary(self) -> Part:
-        """All boundary points."""
+    def _patches(self) -> Iterable[Patch]:
         rows = tuple(range(len(self.boundary_points)))
-        return self._part("boundary", *([CloudPatch(self, rows)] if rows else []))
+        return [_CloudPatch(self, rows)] if rows else []
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        return {name: [_CloudPatch(self, rows)] for name, rows in self.named}
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Return the points whose numbers the parameter gives."""
-        count = len(self.interior)
-        return self.interior[np.minimum((U[:, 0] * count).astype(np.int64), count - 1)], None
+        return self.interior[_numbered(U, len(self.interior))], None
 
     def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
         """Return ``n`` different points of the interior, chosen at random; ``method`` makes no difference."""
@@ -192,30 +173,21 @@ class PointCloud(Domain):
             )
         return self.interior[np.sort(rng.permutation(available)[:count])]
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
+    def _holds(self, points: FloatArray) -> BoolArray:
         """Tell which points are points of the cloud, interior or boundary, or lie between them.
 
         Gaps several times wider than the largest distance between neighbours are outside, as are holes and notches
         whose edge is made of boundary points. In more than four coordinates only the points themselves count.
         """
-        points = check_points("X", X, "PointCloud.contains", self.dimension)
         known = np.concatenate([self.interior, self.boundary_points])
-        return np.asarray((_nearest(known, points)[0] <= self.tolerance) | self._filling.contains(points))
+        return np.asarray((_nearest(known, points)[0] <= self.tolerance) | self._filling(points))
 
     @cached_property
-    def _filling(self) -> Filling:
-        return Filling.of(self.interior, self.boundary_points)
+    def _filling(self) -> Callable[[FloatArray], BoolArray]:
+        return _between(self.interior, self.boundary_points)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return all interior points with the weights that were given."""
-        check_count(n, self.dimension, "PointCloud.quadrature")
+    def _rule(self, _n: int) -> Rule:
         return self.interior.copy(), self._known_weights().copy()
-
-    def normals_of(self, rows: IntArray) -> FloatArray:
-        """Return the normals of boundary points by number, NaN where none were given."""
-        if self.boundary_normals is None:
-            return np.full((len(rows), self.dimension), np.nan)
-        return self.boundary_normals[rows]
 
     def _known_weights(self) -> FloatArray:
         if self.weights is None:
@@ -278,17 +250,14 @@ def _check_parts(parts: object, count: int) -> tuple[tuple[str, tuple[int, ...]]
             f"The 'parts' parameter of PointCloud must be a mapping of names to masks or indices. "
             f'Got {shorten(parts)} instead. Write {{"inlet": mask}}.'
         )
-    return tuple((_check_name(name), _check_rows(name, rows, count)) for name, rows in parts.items())
-
-
-def _check_name(name: object) -> str:
     taken = {entry.name for entry in fields(PointCloud)} | set(dir(PointCloud))
-    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or name in taken:
-        raise GeometryError(
-            f"The names in the 'parts' parameter of PointCloud must be identifiers that mean nothing else to a domain. "
-            f"Got {shorten(name)} instead. Choose another name."
-        )
-    return name
+    for name in parts:
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or name in taken:
+            raise GeometryError(
+                f"The names in the 'parts' parameter of PointCloud must be identifiers that mean nothing else to a "
+                f"domain. Got {shorten(name)} instead. Choose another name."
+            )
+    return tuple((name, _check_rows(name, rows, count)) for name, rows in parts.items())
 
 
 def _check_rows(name: object, rows: object, count: int) -> tuple[int, ...]:
@@ -312,56 +281,36 @@ _GAP = 4.0  # circumscribed radius, over the largest distance of a point to its 
 _EDGE = 1.5  # the same where all corners are on the boundary: larger ones span holes and notches
 
 
-@dataclass(frozen=True, eq=False)
-class Filling:
-    """The space between points, in one to four coordinates."""
+def _between(interior: FloatArray, boundary: FloatArray) -> Callable[[FloatArray], BoolArray]:
+    """Return a function that tells which places lie between points of a cloud, in one to four coordinates.
 
-    triangulation: Any  # of all points, or None where there is none: too few, all in a plane, or too many coordinates
-    filled: BoolArray  # which of its simplices belong to the domain
+    >>> square = np.array([[i, j] for i in range(4) for j in range(4)], dtype=float)
+    >>> _between(square, np.empty((0, 2)))(np.array([[1.5, 1.2], [3.5, 1.0]]))
+    array([ True, False])
+    """
+    from scipy.spatial import Delaunay, KDTree, QhullError
 
-    @classmethod
-    def of(cls, interior: FloatArray, boundary: FloatArray) -> Filling:
-        """Triangulate points; those of the boundary come last.
-
-        >>> square = np.array([[i, j] for i in range(4) for j in range(4)], dtype=float)
-        >>> Filling.of(square, np.empty((0, 2))).contains(np.array([[1.5, 1.2], [3.5, 1.0]]))
-        array([ True, False])
-        """
-        from scipy.spatial import Delaunay, KDTree, QhullError
-
-        points = np.concatenate([interior, boundary])
-        dimension = points.shape[1]
-        if dimension == 1:
-            return cls._on_a_line(points[:, 0])
-        try:
-            found = Delaunay(points) if len(points) > dimension + 1 and dimension <= _MOST_COORDINATES else None
-        except QhullError:
-            found = None
-        if found is None:
-            return cls(None, np.empty(0, dtype=np.bool_))
-        spacing = KDTree(points).query(points, k=2)[0][:, 1]
-        corners = found.simplices
-        on_boundary = (corners >= len(interior)).all(axis=1)
-        largest = np.where(on_boundary, _EDGE * spacing[corners].max(axis=1), _GAP * spacing.max())
-        return cls(found, _radii(points[corners]) <= largest)
-
-    @classmethod
-    def _on_a_line(cls, points: FloatArray) -> Filling:
+    points = np.concatenate([interior, boundary])
+    dimension = points.shape[1]
+    filled = np.zeros(1, dtype=np.bool_)  # which simplices belong to the domain; places in none have the number -1
+    if dimension == 1:
         places = np.unique(points)
         gaps = np.diff(places)
-        return cls(places, gaps <= _GAP * 2.0 * np.median(gaps) if len(gaps) else np.empty(0, dtype=np.bool_))
-
-    def contains(self, X: FloatArray) -> BoolArray:
-        """Tell which points lie between those of the cloud."""
-        if self.triangulation is None or not len(self.filled):
-            return np.zeros(len(X), dtype=np.bool_)
-        if isinstance(self.triangulation, np.ndarray):
-            place = np.searchsorted(self.triangulation, X[:, 0], side="right") - 1
-            known = (place >= 0) & (place < len(self.filled))
-        else:
-            place = self.triangulation.find_simplex(X)
-            known = place >= 0
-        return np.asarray(known & self.filled[np.where(known, place, 0)])
+        held = gaps <= _GAP * 2.0 * np.median(gaps) if len(gaps) else filled[:0]
+        filled = np.concatenate([filled, held, filled])
+        return lambda X: np.asarray(filled[np.searchsorted(places, X[:, 0], side="right")])
+    try:
+        found = Delaunay(points) if len(points) > dimension + 1 and dimension <= _MOST_COORDINATES else None
+    except QhullError:
+        found = None
+    if found is None:
+        return lambda X: np.zeros(len(X), dtype=np.bool_)
+    spacing = KDTree(points).query(points, k=2)[0][:, 1]
+    corners = found.simplices
+    on_boundary = (corners >= len(interior)).all(axis=1)
+    largest = np.where(on_boundary, _EDGE * spacing[corners].max(axis=1), _GAP * spacing.max())
+    filled = np.append(_radii(points[corners]) <= largest, filled)
+    return lambda X: np.asarray(filled[found.find_simplex(X)])
 
 
 def _radii(corners: FloatArray) -> FloatArray:

@@ -90,6 +90,15 @@ def describe(number: float) -> str:
     return repr(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
 
 
+def rational(value: float) -> sp.Expr:
+    """Return a number as it is written.
+
+    >>> rational(0.1)
+    1/10
+    """
+    return sp.Rational(repr(float(value)))
+
+
 def written(point: Any) -> str:
     """Return a point as a person would write it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,20 +27,11 @@ _BEFORE, _TURNED = 0.1, 0.8  # share of a distance, and cosine between normals
 
 @dataclass(frozen=True)
 class Corner:
-    """A point where two smooth pieces of the boundary meet at an angle.
-
-    Parameters
-    ----------
-    point : tuple of two floats
-    angle : float
-        Interior angle, in radians.
-    direction : float
-        Direction, in radians from the first axis, that halves the wedge outside the domain.
-    """
+    """A point where two smooth pieces of the boundary meet at an angle."""
 
     point: tuple[float, float]
-    angle: float
-    direction: float
+    angle: float  # of the inside, in radians
+    direction: float  # that halves the wedge outside the domain, in radians from the first axis
 
 
 def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
@@ -48,14 +40,6 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
     Those of the space factor for a product with time; none for domains that are not solid shapes in the plane. Between
     curves the angle is that of the tangents.
 
-    Parameters
-    ----------
-    domain : Domain
-    above : float
-        The limit, in radians; 0 for all corners.
-
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Rectangle
     >>> x, y = sp.symbols("x y")
@@ -65,29 +49,29 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
     ((0.0, 0.0), 1.5, -0.25)
     """
     limit = check_number("above", above, "corners", minimum=0.0, error=GeometryError)
-    shape = _plane_shape(domain, "corners")
-    if shape is None:
+    if not isinstance(domain, Domain):
+        raise GeometryError(f"The 'domain' parameter of corners must be a domain. Got {shorten(domain)} instead.")
+    shape = domain.domain if isinstance(domain, Product) else domain
+    if not isinstance(shape, Region) or shape.dimension != 2:
         return ()
+    found = (Corner((a, b), angle, math.remainder(way, 2 * math.pi)) for (a, b), angle, way in _angles(shape))
+    return tuple(c for c in found if c.angle > limit + _SMALLEST_TURN and abs(c.angle - math.pi) > _SMALLEST_TURN)
+
+
+def _angles(shape: Region) -> Iterator[tuple[tuple[float, float], float, float]]:
+    """Yield vertices with the angle of the inside, and the direction that halves the outside."""
     if isinstance(shape, Outline):
-        rows = zip(*(values.tolist() for values in shape.wedges), strict=True)
-        turned = [Corner((a, b), angle, math.remainder(way, 2 * math.pi)) for (a, b), angle, way in rows]
-        return tuple(c for c in turned if _is_corner(c.angle, limit))
-    if isinstance(shape, Box):
+        yield from zip(*(values.tolist() for values in shape.wedges), strict=True)
+    elif isinstance(shape, Box):
         sides = [((low, -1.0), (high, 1.0)) for low, high in zip(shape.lower, shape.upper, strict=True)]
-        plain = [Corner((a, b), math.pi / 2, math.atan2(up, right)) for (a, right), (b, up) in product(*sides)]
-        return tuple(c for c in plain if _is_corner(c.angle, limit))
-    found = []
-    candidates = _vertices(shape)
-    for i, point in enumerate(candidates):
-        gaps = np.hypot(*(np.delete(candidates, i, axis=0) - point).T)
-        radius = min(_CIRCLE_RADIUS * shape.thickness, 0.25 * float(gaps.min(initial=np.inf)))
-        for start, stop in _tangent_wedges(shape, point, max(radius, 1e4 * shape.rounding)):
-            angle = stop - start
-            if _is_corner(angle, limit):
-                outside = (start + stop) / 2 + math.pi
-                direction = math.remainder(outside, 2 * math.pi)
-                found.append(Corner((float(point[0]), float(point[1])), float(angle), direction))
-    return tuple(found)
+        yield from (((a, b), math.pi / 2, math.atan2(up, right)) for (a, right), (b, up) in product(*sides))
+    else:
+        candidates = _vertices(shape)
+        for i, point in enumerate(candidates):
+            gaps = np.hypot(*(np.delete(candidates, i, axis=0) - point).T)
+            radius = min(_CIRCLE_RADIUS * shape.thickness, 0.25 * float(gaps.min(initial=np.inf)))
+            for start, stop in _tangent_wedges(shape, point, max(radius, 1e4 * shape.rounding)):
+                yield (float(point[0]), float(point[1])), stop - start, (start + stop) / 2 + math.pi
 
 
 def has_inner_edges(domain: Domain) -> bool:
@@ -113,17 +97,6 @@ def has_inner_edges(domain: Domain) -> bool:
     before = np.einsum("nkd,nd->nk", X[near] - X[:, None], normals) > _BEFORE * gaps
     turned = np.einsum("nkd,nd->nk", normals[near], normals) < _TURNED
     return bool((before & turned).any())
-
-
-def _is_corner(angle: float, limit: float) -> bool:
-    return angle > limit + _SMALLEST_TURN and abs(angle - math.pi) > _SMALLEST_TURN
-
-
-def _plane_shape(domain: object, owner: str) -> Region | None:
-    if not isinstance(domain, Domain):
-        raise GeometryError(f"The 'domain' parameter of {owner} must be a domain. Got {shorten(domain)} instead.")
-    shape = domain.domain if isinstance(domain, Product) else domain
-    return shape if isinstance(shape, Region) and shape.dimension == 2 else None
 
 
 def _vertices(shape: Region) -> FloatArray:

@@ -1,28 +1,26 @@
-"""Polygons with holes, islands in the holes, and several pieces."""
+"""Polygons, also with holes, islands in the holes, and several pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.checks import BoolArray, FloatArray, IntArray, check_points
+from pibls.errors import GeometryError, PiblsError
+from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch
-from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
-from pibls.geometry.sampling import apportion, check_count
-from pibls.quadrature.rules import crowded, gauss, side, tensor
+from pibls.geometry.description import Argument, Arguments, Kind, rational
+from pibls.geometry.patch import AffinePatch, Patch
+from pibls.geometry.rings import check_names, check_rings, cross, nesting, resolution_of, segment_distance, signed_area
+from pibls.geometry.sampling import apportion
+from pibls.quadrature.rules import Rule, crowded, gauss, side, tensor
 
 Ring = tuple[tuple[float, float], ...]
 
@@ -30,10 +28,11 @@ _FEWEST = 30
 _FEW, _FEW_PAIRS = 30, 2**15  # edges, and points times edges, that are all looked at faster than the nearest are found
 _NEAR = 1e-3
 _BENT = 1e-6
+_FLAT = 1e-12
 _PLENTY = 200  # nodes per vertex of which some can be spared for corners
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Outline(Region):
     """A plane shape bounded by closed rings of straight edges: inside an odd number of them.
 
@@ -67,7 +66,7 @@ class Outline(Region):
         Argument("parts", Kind.PARTS, attribute="named"),
     )
     _title: ClassVar[str] = "Ring {} of Outline"
-    _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
+    _demand: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class Outline(Region):
 
     @cached_property
     def _depths(self) -> IntArray:
-        return depths([np.array(ring) for ring in self.rings])
+        return np.asarray(nesting([np.array(ring) for ring in self.rings]).sum(axis=1))
 
     @cached_property
     def _turns(self) -> FloatArray:
@@ -137,6 +136,12 @@ class Outline(Region):
         """The area."""
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
         return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Inside an odd number of rings."""
+        rings = [_within(self.coordinates, np.array(ring)) for ring in self.rings]
+        return sp.Xor(*rings) if len(rings) > 1 else rings[0]
 
     def _distance(self, X: FloatArray, items: IntArray) -> FloatArray:
         return segment_distance(self._starts[items], self._starts[self._next[items]], X)
@@ -202,24 +207,13 @@ class Outline(Region):
         rows = zip(self._starts.tolist(), edges.tolist(), normals.tolist(), strict=True)
         return tuple(AffinePatch(tuple(start), (tuple(edge),), tuple(normal)) for start, edge, normal in rows)
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The rings, and the parts with names."""
-        outer = [i for i, depth in enumerate(self._depths) if depth % 2 == 0]
-        holes = [i for i, depth in enumerate(self._depths) if depth % 2 == 1]
-        titles = {i: "outer" if len(outer) == 1 else f"outer{k}" for k, i in enumerate(outer)}
-        titles |= {i: f"hole{k}" for k, i in enumerate(holes)}
-        found = {
-            titles[i]: self._part(titles[i], *(self._patches[k] for k in np.flatnonzero(self._owner == i)))
-            for i in [*outer, *holes]
-        }
-        found |= {name: self._part(name, *(self._patches[k] for k in edges)) for name, edges in self.named}
-        return MappingProxyType(found)
-
-    @property
-    def boundary(self) -> Part:
-        """All rings."""
-        return self._part("boundary", *self._patches)
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the rings, and the parts with names."""
+        outer, holes = (np.flatnonzero(self._depths % 2 == odd).tolist() for odd in (0, 1))
+        rings = {"outer" if len(outer) == 1 else f"outer{k}": i for k, i in enumerate(outer)}
+        rings |= {f"hole{k}": i for k, i in enumerate(holes)}
+        edges = {name: np.flatnonzero(self._owner == i) for name, i in rings.items()} | dict(self.named)
+        return {name: [self._patches[k] for k in own] for name, own in edges.items()}
 
     @property
     def corners(self) -> FloatArray:
@@ -239,21 +233,20 @@ class Outline(Region):
         forward = np.where(sign > 0, np.arctan2(after[:, 1], after[:, 0]), np.arctan2(-before[:, 1], -before[:, 0]))
         return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _rule(self, n: int) -> Rule:
         """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all.
 
         Many points on few edges crowd towards re-entrant corners, where solutions are not smooth.
         """
-        count = check_count(n, 2, "Outline.quadrature")
         bands = self._bands()
-        bent = self._starts[self.corners > np.pi + _BENT] if count >= _PLENTY * len(self._starts) else self._starts[:0]
+        bent = self._starts[self.corners > np.pi + _BENT] if n >= _PLENTY * len(self._starts) else self._starts[:0]
         for corner in bent:
             bands = _split(bands, *corner.tolist())
         areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
         bands = bands[areas > 0]
         # Shares by area alone would leave thin trapezoids of any length with one point.
-        least = _FEWEST if count >= 2 * _FEWEST * len(bands) else 0
-        shares = least + apportion(max(count - least * len(bands), len(bands)), areas[areas > 0])
+        least = _FEWEST if n >= 2 * _FEWEST * len(bands) else 0
+        shares = least + apportion(max(n - least * len(bands), len(bands)), areas[areas > 0])
         sides = np.array([side(int(share), 2) for share in shares])
         points, weights = [], []
         for m in np.unique(sides):
@@ -297,7 +290,7 @@ class Outline(Region):
                 places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
                 near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
                 raise GeometryError(
-                    f"{self._rule}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
+                    f"{self._demand}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
                     "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
                     "polygons."
                 )
@@ -320,6 +313,72 @@ class Outline(Region):
         touching = same.sum(axis=1) == 1
         allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Polygon(Outline):
+    """A simple polygon, its vertices in order (either way round), the first not repeated at the end.
+
+    Its parts are ``edge0`` from the first vertex to the second, ``edge1``, ...
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> bracket = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    >>> bracket.measure
+    3.0
+    >>> (bracket.corners / float(sp.pi)).round(3)
+    array([0.5, 0.5, 0.5, 1.5, 0.5, 0.5])
+    >>> bracket.edge2.measure
+    1.0
+    """
+
+    arguments: ClassVar[Arguments] = (Argument("vertices", Kind.POINTS, "vertices = [[0, 0], [1, 0], [0, 1]]"),)
+    _title: ClassVar[str] = "The 'vertices' parameter of Polygon"
+    _demand: ClassVar[str] = f"{_title} must describe a simple polygon"
+
+    def __init__(self, coordinates: tuple[sp.Symbol, ...], vertices: npt.ArrayLike) -> None:
+        symbols = check_coordinates(coordinates, "Polygon", 2)
+        try:
+            corners = check_points("vertices", vertices, "Polygon", 2, error=GeometryError)
+        except PiblsError:
+            corners = check_points("vertices", _as_floats(vertices), "Polygon", 2, error=GeometryError)
+        super().__init__(symbols, [corners])
+
+    __repr__ = Domain.__repr__
+
+    @property
+    def vertices(self) -> Ring:
+        """The corners, in order."""
+        return self.rings[0]
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        return {f"edge{i}": [patch] for i, patch in enumerate(self._patches)}
+
+
+def _as_floats(vertices: object) -> object:
+    """Turn SymPy points and numbers into floats where possible; leave the rest to the check that follows."""
+    try:
+        return [[float(entry) for entry in vertex] for vertex in vertices]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return vertices
+
+
+def _within(symbols: tuple[sp.Symbol, ...], vertices: FloatArray) -> sp.Basic:
+    """Return the condition of a polygon: its convex hull, without the pockets between the two."""
+    from scipy.spatial import ConvexHull
+
+    points = vertices if signed_area(vertices) > 0 else vertices[::-1]
+    corners = ConvexHull(points).vertices.tolist()
+    x, y = symbols
+    conditions = []
+    for start, stop in zip(corners, [*corners[1:], corners[0]], strict=True):
+        (a, b), (c, d) = ([rational(value) for value in points[k]] for k in (start, stop))
+        conditions.append((c - a) * (y - b) - (d - b) * (x - a) > 0)
+        pocket = points[[k % len(points) for k in range(start, stop + 1 + (stop < start) * len(points))]]
+        if abs(signed_area(pocket)) > _FLAT * np.ptp(points, axis=0).prod():
+            conditions.append(sp.Not(_within(symbols, pocket)))
+    return sp.And(*conditions)
 
 
 def _split(bands: FloatArray, x: float, y: float) -> FloatArray:

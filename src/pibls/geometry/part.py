@@ -91,13 +91,17 @@ class Part(FieldState):
         count = check_count(n, 2 * self.domain.dimension, owner)
         check_choice("method", method, owner, METHODS)
         rng = check_seed(seed, owner)
-        patches = self._live_patches()
-        finite = [patch.atoms for patch in patches]
-        if all(atoms is not None for atoms in finite):
-            return self._sample_atoms([atoms for atoms in finite if atoms is not None], count, rng)
-        shares = [count] if len(patches) == 1 else apportion(count, np.array([p.measure for p in patches]))
-        drawn = [p.sample(int(k), method, rng, owner) for p, k in zip(patches, shares, strict=True) if k]
-        return Samples(np.concatenate([s.points for s in drawn]), np.concatenate([s.normals for s in drawn]))
+        shared = self._shared(count)
+        finite = [atoms for patch, _ in shared if (atoms := patch.atoms) is not None]
+        if whole := len(finite) == len(shared):
+            drawn = finite
+        else:
+            drawn = [patch.sample(own, method, rng, owner) for patch, own in shared if own]
+        points, normals = (np.concatenate(columns) for columns in zip(*drawn, strict=True))
+        if whole and self.dimension > 0 and count < len(points):
+            chosen = np.sort(rng.permutation(len(points))[:count])
+            points, normals = points[chosen], normals[chosen]
+        return Samples(points, normals)
 
     def quadrature(self, n: int) -> SurfaceRule:
         """Return points, outward normals and weights of a rule with about ``n`` nodes for integrals over the part.
@@ -106,9 +110,7 @@ class Part(FieldState):
         spheres; equal weights on pieces of surfaces cut by another shape or by a predicate.
         """
         count = check_count(n, 2 * self.domain.dimension, f"{self.name}.quadrature")
-        patches = self._live_patches()
-        shares = [count] if len(patches) == 1 else apportion(count, np.array([p.measure for p in patches]))
-        rules = [p.quadrature(max(int(k), 1)) for p, k in zip(patches, shares, strict=True)]
+        rules = [patch.quadrature(max(own, 1)) for patch, own in self._shared(count)]
         points, normals, weights = (np.concatenate(columns) for columns in zip(*rules, strict=True))
         return points, normals, weights
 
@@ -153,7 +155,8 @@ class Part(FieldState):
                 f"Got {shorten(predicate)} instead. Write one such as lambda X: X[:, 0] > 0.5."
             )
         patches = tuple(RestrictedPatch(patch, Predicate(predicate)) for patch in self.patches)
-        return Part(self.domain, f"{self.name}.where({_title(predicate)})", patches)
+        title = str(getattr(predicate, "__name__", "...")).replace("<lambda>", "...")
+        return Part(self.domain, f"{self.name}.where({title})", patches)
 
     def __or__(self, other: Part) -> Part:
         """Return the union of two parts of one domain; shared points count once."""
@@ -163,42 +166,29 @@ class Part(FieldState):
                 "Bring a part to a larger domain with domain.lift(part) first."
             )
         fresh = [patch for patch in other.patches if patch not in self.patches]
-        added = tuple(RestrictedPatch(p, OffPart(self)) if self._overlaps(p) else p for p in fresh)
+        added = tuple(RestrictedPatch(p, _Off(self)) if self._overlaps(p) else p for p in fresh)
         return Part(self.domain, f"{self.name}|{other.name}", self.patches + added)
 
     def _overlaps(self, patch: Patch) -> bool:
-        atoms = patch.atoms
-        if atoms is not None:
+        if (atoms := patch.atoms) is not None:
             return bool(self.contains(atoms.points).any())
         points, _, keep = patch.at(kronecker(256, patch.parameters))
         return bool(self.contains(points if keep is None else points[keep]).any())
 
-    def _live_patches(self) -> list[Patch]:
+    def _shared(self, count: int) -> list[tuple[Patch, int]]:
+        """Return the patches that are not empty with their shares of a number of points."""
         patches = [patch for patch in self.patches if not patch.empty]
         if not patches:
             raise GeometryError(f"There are no points on {self}. {self.domain.remedy_without_boundary}")
-        return patches
-
-    def _sample_atoms(self, finite: list[Samples], n: int, rng: np.random.Generator) -> Samples:
-        points = np.concatenate([atoms.points for atoms in finite])
-        normals = np.concatenate([atoms.normals for atoms in finite])
-        if self.dimension == 0 or n >= len(points):
-            return Samples(points, normals)
-        chosen = np.sort(rng.permutation(len(points))[:n])
-        return Samples(points[chosen], normals[chosen])
+        sizes = [1.0] if len(patches) == 1 else [patch.measure for patch in patches]
+        return list(zip(patches, apportion(count, np.array(sizes)).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
-class OffPart:
+class _Off:
     """Keeps the points that are not on a part."""
 
     part: Part
 
     def __call__(self, points: FloatArray, _normals: FloatArray) -> BoolArray:
-        """Return the mask of the points off the part."""
         return ~self.part.contains(points)
-
-
-def _title(predicate: object) -> str:
-    name = getattr(predicate, "__name__", "...")
-    return "..." if name == "<lambda>" else str(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import fill
 from pibls.quadrature.rules import gauss, side, tensor
 
+if TYPE_CHECKING:
+    from pibls.geometry.base import Domain
+
 Vector = tuple[float, ...]
+Limits = tuple[float, float]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]
 SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -48,6 +52,18 @@ class FieldState:
 def interval_tolerance(low: float, high: float) -> float:
     """Return the distance from [low, high] that still counts as on it."""
     return RELATIVE_TOLERANCE * (high - low) + ROUNDING * max(abs(low), abs(high))
+
+
+def drawn_rule(points: FloatArray, weights: FloatArray, limits: Limits, m: int) -> tuple[FloatArray, FloatArray]:
+    """Return the product of a rule and about ``m`` Gauss points of one more coordinate, which comes last."""
+    (nodes, scales), (low, high) = gauss(m), limits
+    last = np.tile(low + nodes * (high - low), len(points))[:, None]
+    return np.hstack([np.repeat(points, len(nodes), axis=0), last]), np.outer(weights, scales * (high - low)).ravel()
+
+
+def _beside(vectors: FloatArray, time: float = 0.0) -> FloatArray:
+    """Return points at a time, or vectors along it."""
+    return np.hstack([vectors, np.full((len(vectors), 1), time)])
 
 
 class Patch(FieldState, ABC):
@@ -249,7 +265,7 @@ class TimedPatch(DerivedPatch):
         """Append the time of the last parameter."""
         points, normals, keep = self.base.at(U[:, :-1])
         times = self.start + U[:, -1:] * (self.stop - self.start)
-        return np.hstack([points, times]), _append_zero(normals), keep
+        return np.hstack([points, times]), _beside(normals), keep
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
         """Tell which points are on the base at a time of the interval."""
@@ -259,18 +275,59 @@ class TimedPatch(DerivedPatch):
 
     def normals(self, X: FloatArray) -> FloatArray:
         """Return the normals of the base, with no time component."""
-        return _append_zero(self.base.normals(X[:, :-1]))
+        return _beside(self.base.normals(X[:, :-1]))
 
     def quadrature(self, n: int) -> SurfaceRule:
         """Return the product of the base's rule and Gauss in time."""
         steps = side(n, self.parameters)
         points, normals, weights = self.base.quadrature(max(1, n // steps))
-        nodes, scales = gauss(steps)
-        times = np.tile(self.start + nodes * (self.stop - self.start), len(points))
-        points = np.hstack([np.repeat(points, len(nodes), axis=0), times[:, None]])
-        products = np.outer(weights, scales * (self.stop - self.start)).ravel()
-        return points, _append_zero(np.repeat(normals, len(nodes), axis=0)), products
+        X, products = drawn_rule(points, weights, (self.start, self.stop), steps)
+        return X, _beside(np.repeat(normals, len(X) // len(points), axis=0)), products
 
 
-def _append_zero(vectors: FloatArray) -> FloatArray:
-    return np.hstack([vectors, np.zeros((len(vectors), 1))])
+@dataclass(frozen=True)
+class FacePatch(Patch):
+    """A space domain at one time, with its normal along the time axis."""
+
+    domain: Domain
+    time: float
+    direction: float
+    slack: float
+
+    @property
+    def parameters(self) -> int:
+        """Those of the domain."""
+        return self.domain.parameters
+
+    @property
+    def measure(self) -> float:
+        """That of the domain."""
+        return self.domain.measure
+
+    @property
+    def atoms(self) -> Samples | None:
+        """The points of a domain that has finitely many."""
+        atoms = self.domain.atoms
+        return None if atoms is None else Samples(*self._lifted(atoms))
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points of the domain at the time."""
+        points, keep = self.domain.embed(U)
+        return *self._lifted(points), keep
+
+    def contains(self, X: FloatArray, _tolerance: float) -> BoolArray:
+        """Tell which points are in the domain at the time."""
+        return self.domain.contains(X[:, :-1]) & (np.abs(X[:, -1] - self.time) <= self.slack)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the direction of time, or against it."""
+        return _beside(np.zeros((len(X), X.shape[1] - 1)), self.direction)
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the rule of the domain."""
+        points, weights = self.domain.quadrature(n)
+        return *self._lifted(points), weights
+
+    def _lifted(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X = _beside(points, self.time)
+        return X, self.normals(X)

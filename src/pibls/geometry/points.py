@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_integer, check_points, check_seed, shorten
 from pibls.errors import GeometryError, InputError, ProblemError
-from pibls.problem import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
+from pibls.problem import Across, AtPoints, Average, Averages, Interior, Opposite, Problem, Statement
 
 _AVERAGE_POINTS = 1000
 _MOST_POINTS = 2**31
@@ -129,19 +129,28 @@ class Points:
         """
         owner = "Points.sample"
         _check_problem(problem, owner)
-        count = check_integer("interior", interior, owner, minimum=1, maximum=_MOST_POINTS)
-        dimension = len(problem.domain.coordinates)
+        count = _count("interior", interior)
+        domain: Any = problem.domain
+        dimension = len(domain.coordinates)
         face = max(1, round(count ** ((dimension - 1) / dimension)))
-        draw = _Draw(
-            problem,
-            count,
-            # In many dimensions nearly all of a lattice is on the faces; so many rows would be nothing but boundary.
-            min(2 * dimension * face, 4 * count) if boundary is None else _count("boundary", boundary),
-            2 * face if initial is None else _count("initial", initial),
-            method,
-            int(check_seed(seed, owner).integers(2**31)),
-        )
-        return cls(_collect(problem, draw))
+        # In many dimensions nearly all of a lattice is on the faces; so many rows would be nothing but boundary.
+        edge = min(2 * dimension * face, 4 * count) if boundary is None else _count("boundary", boundary)
+        first = 2 * face if initial is None else _count("initial", initial)
+        drawn = int(check_seed(seed, owner).integers(2**31))
+
+        def on(statement: Statement, part: Any, opposite: Any) -> PointSet:
+            number = first
+            if part != domain.initial:
+                whole = float(domain.boundary.measure)
+                # A domain without boundary says so itself when it is sampled.
+                share = float(part.measure) / whole if whole > 0 else 1.0
+                number = max(1, round(edge * min(1.0, share)))
+            faces = [
+                one.sample(number, method, drawn + 1 + statement.source) for one in (part, opposite) if one is not None
+            ]
+            return PointSet(*faces[0], *(face.points for face in faces[1:]))
+
+        return cls(_collect(problem, lambda: interior_points(domain, count, method, drawn), on))
 
     @classmethod
     def from_arrays(cls, problem: Problem, interior: Any, boundary: Any = None, initial: Any = None) -> Points:
@@ -165,7 +174,19 @@ class Points:
             )
         given = [check_points("boundary/initial", a, owner, dimension) for a in (boundary, initial) if a is not None]
         edge = np.concatenate([np.empty((0, dimension)), *given])
-        return cls(_collect(problem, _Given(problem, inside, edge)))
+
+        def on(statement: Statement, part: Any, opposite: Any) -> PointSet:
+            points = edge[np.asarray(part.contains(edge), dtype=bool)]
+            if len(points) == 0:
+                raise GeometryError(
+                    f"None of the given points lies on {part.name}, where {statement.name} holds; add some to "
+                    "'boundary'."
+                )
+            normals = part.normals(points)
+            partner = None if opposite is None else np.where(normals != 0.0, problem.domain.bounds[:, 1], points)
+            return PointSet(points, normals, partner)
+
+        return cls(_collect(problem, lambda: inside, on))
 
     @property
     def interior(self) -> FloatArray:
@@ -197,101 +218,37 @@ def _check_problem(problem: object, owner: str) -> None:
         raise InputError(f"{owner} takes a Problem first. Got {shorten(problem)} instead.")
 
 
-def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[PointSet, ...]:
-    """One set per source; statements at the same place share one set, so their features are computed once."""
+def _collect(
+    problem: Problem, inside: Callable[[], FloatArray], on: Callable[[Statement, Any, Any], PointSet]
+) -> tuple[PointSet, ...]:
+    """Return one set per source; statements at the same place share one, so their features are computed once.
+
+    ``on`` makes points of a part of the boundary and, for a periodic condition, of the opposite one.
+    """
     sets: dict[int, PointSet] = {}
     places: dict[object, PointSet] = {}
     for statement in problem.statements:
-        key = id(statement.place) if isinstance(statement.place, AtPoints) else statement.place
-        if key not in places:
-            places[key] = make(statement)
+        place = statement.place
+        key = id(place) if isinstance(place, AtPoints) else place
+        if isinstance(place, Across):
+            raise ProblemError(
+                f"{statement.name} cannot be met by a single network, which is smooth everywhere. Use solve(problem) "
+                "without method, points or device, in one to three coordinates: it cuts cells there."
+            )
+        if key in places:
+            pass
+        elif isinstance(place, Interior):
+            places[key] = PointSet(inside())
+        elif isinstance(place, AtPoints):
+            places[key] = PointSet(place.points)
+        elif isinstance(place, Averages):
+            places[key] = PointSet(place.points, place.normals, weights=place.weights, ends=place.ends)
+        elif isinstance(place, Average):
+            points, weights = problem.domain.quadrature(_AVERAGE_POINTS)
+            places[key] = PointSet(points, weights=weights / weights.sum())
+        elif isinstance(place, Opposite):
+            places[key] = on(statement, place.low, place.high)
+        else:
+            places[key] = on(statement, place.part, None)
         sets.setdefault(statement.source, places[key])
     return tuple(sets[index] for index in sorted(sets))
-
-
-def _place(statement: Statement) -> Interior | OnPart | AtPoints | Opposite | Average | Averages:
-    """Return where a statement holds; refuse interfaces, as one network is smooth across every curve."""
-    if isinstance(statement.place, Across):
-        raise ProblemError(
-            f"{statement.name} cannot be met by a single network, which is smooth everywhere. Use solve(problem) "
-            "without method, points or device, in one to three coordinates: it cuts cells there."
-        )
-    return statement.place
-
-
-def _average(problem: Problem) -> PointSet:
-    points, weights = problem.domain.quadrature(_AVERAGE_POINTS)
-    return PointSet(points, weights=weights / weights.sum())
-
-
-def _measured(place: AtPoints | Averages) -> PointSet:
-    """Return the points that a condition brings along."""
-    if isinstance(place, AtPoints):
-        return PointSet(place.points)
-    return PointSet(place.points, place.normals, weights=place.weights, ends=place.ends)
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """Draws the points of a statement."""
-
-    problem: Problem
-    interior: int
-    boundary: int
-    initial: int
-    method: str
-    seed: int
-
-    def __call__(self, statement: Statement) -> PointSet:
-        place = _place(statement)
-        if isinstance(place, Interior):
-            return PointSet(interior_points(self.problem.domain, self.interior, self.method, self.seed))
-        if isinstance(place, AtPoints | Averages):
-            return _measured(place)
-        if isinstance(place, Average):
-            return _average(self.problem)
-        seed = self.seed + 1 + statement.source
-        if isinstance(place, Opposite):
-            count = self._share(place.low)
-            low, high = (part.sample(count, self.method, seed) for part in (place.low, place.high))
-            return PointSet(low.points, low.normals, partner=high.points)
-        samples = place.part.sample(self._share(place.part), self.method, seed)
-        return PointSet(samples.points, samples.normals)
-
-    def _share(self, part: Any) -> int:
-        if part == self.problem.domain.initial:
-            return self.initial
-        whole = float(self.problem.domain.boundary.measure)
-        # A domain without boundary says so itself when it is sampled.
-        share = float(part.measure) / whole if whole > 0 else 1.0
-        return max(1, round(self.boundary * min(1.0, share)))
-
-
-@dataclass(frozen=True)
-class _Given:
-    """Picks the points of a statement out of the user's arrays."""
-
-    problem: Problem
-    interior: FloatArray
-    edge: FloatArray
-
-    def __call__(self, statement: Statement) -> PointSet:
-        place = _place(statement)
-        if isinstance(place, Interior):
-            return PointSet(self.interior)
-        if isinstance(place, AtPoints | Averages):
-            return _measured(place)
-        if isinstance(place, Average):
-            return _average(self.problem)
-        part = place.low if isinstance(place, Opposite) else place.part
-        points = self.edge[np.asarray(part.contains(self.edge), dtype=bool)]
-        if len(points) == 0:
-            raise GeometryError(
-                f"None of the given points lies on {part.name}, where {statement.name} holds; add some to 'boundary'."
-            )
-        if isinstance(place, OnPart):
-            return PointSet(points, part.normals(points))
-        partner = points.copy()
-        axis = int(np.flatnonzero(place.low.normals(points[:1])[0])[0])
-        partner[:, axis] = self.problem.domain.bounds[axis, 1]
-        return PointSet(points, part.normals(points), partner=partner)

@@ -1,31 +1,27 @@
-"""Time intervals, and products of space and time."""
+"""Domains drawn out along one more coordinate: products of space and time, and plane shapes in space."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain
-from pibls.geometry.box import check_length, check_range
-from pibls.geometry.description import Argument, Arguments, Kind, describe
+from pibls.geometry.base import Domain, Region
+from pibls.geometry.box import Ranges, check_length, check_range
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
 from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRule, TimedPatch, interval_tolerance
-from pibls.geometry.sampling import check_count
-from pibls.quadrature.rules import gauss, side
+from pibls.geometry.patch import AffinePatch, FacePatch, Limits, Patch, TimedPatch, drawn_rule, interval_tolerance
+from pibls.quadrature.rules import Rule, side
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class TimeInterval(Domain):
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TimeInterval(Ranges):
     """An interval of time, ``start`` to ``stop``: a domain of its own, or the second factor of ``space * time``.
 
     It has no boundary, only the faces ``initial`` and ``final``.
@@ -42,8 +38,8 @@ class TimeInterval(Domain):
     start: float
     stop: float
 
+    has_time: ClassVar[bool] = True
     arguments: ClassVar[Arguments] = (Argument("start", Kind.NUMBER), Argument("stop", Kind.NUMBER))
-    parameters = 1
     remedy_without_boundary: ClassVar[str] = (
         "Time has no boundary: pose a condition at the start with Initial, or use the parts initial and final."
     )
@@ -57,59 +53,22 @@ class TimeInterval(Domain):
         return f"TimeInterval({self.time}, {describe(self.start)}, {describe(self.stop)})"
 
     @property
-    def time(self) -> sp.Symbol:
-        """The time coordinate."""
-        return self.coordinates[0]
-
-    @property
     def bounds(self) -> FloatArray:
         """Start and stop."""
         return np.array([[self.start, self.stop]])
 
     @property
-    def measure(self) -> float:
-        """The duration."""
-        return self.stop - self.start
+    def _patches(self) -> Iterable[Patch]:
+        return ()
 
-    @property
-    def boundary(self) -> Part:
-        """Nothing."""
-        return self._part("boundary")
-
-    @property
-    def initial(self) -> Part:
-        """The start."""
-        return self._part("initial", AffinePatch((self.start,), (), (-1.0,)))
-
-    @property
-    def final(self) -> Part:
-        """The end."""
-        return self._part("final", AffinePatch((self.stop,), (), (1.0,)))
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """Start and end."""
-        return MappingProxyType({"initial": self.initial, "final": self.final})
-
-    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
-        """Map the unit interval to the times."""
-        return np.clip(self.start + U * self.measure, self.start, self.stop), None
-
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which times are in the interval, up to 1e-9 of its duration."""
-        times = check_points("X", X, "TimeInterval.contains", 1)[:, 0]
-        slack = interval_tolerance(self.start, self.stop)
-        return np.asarray((times >= self.start - slack) & (times <= self.stop + slack))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return Gauss points and weights."""
-        nodes, weights = gauss(check_count(n, 1, "TimeInterval.quadrature"))
-        return self.embed(nodes[:, None])[0], weights * self.measure
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        ends = {"initial": (self.start, -1.0), "final": (self.stop, 1.0)}
+        return {name: [AffinePatch((time,), (), (way,))] for name, (time, way) in ends.items()}
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return start and end."""
         known = isinstance(coordinate, sp.Symbol) and coordinate == self.time
-        return (self.initial, self.final) if known else super().faces(coordinate)
+        return (self.parts["initial"], self.parts["final"]) if known else super().faces(coordinate)
 
     @classmethod
     def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> TimeInterval:
@@ -117,80 +76,26 @@ class TimeInterval(Domain):
         return cls(coordinates[0], arguments["start"], arguments["stop"])
 
 
-@dataclass(frozen=True)
-class FacePatch(Patch):
-    """A space domain at one time, with its normal along the time axis."""
-
-    domain: Domain
-    time: float
-    direction: float
-    slack: float
-
-    @property
-    def parameters(self) -> int:
-        """Those of the domain."""
-        return self.domain.parameters
-
-    @property
-    def measure(self) -> float:
-        """That of the domain."""
-        return self.domain.measure
-
-    @property
-    def atoms(self) -> Samples | None:
-        """The points of a domain that has finitely many."""
-        atoms = self.domain.atoms
-        if atoms is None:
-            return None
-        points = self._lift(atoms)
-        return Samples(points, self.normals(points))
-
-    def at(self, U: FloatArray) -> Located:
-        """Return the points of the domain at the time."""
-        points, keep = self.domain.embed(U)
-        lifted = self._lift(points)
-        return lifted, self.normals(lifted), keep
-
-    def contains(self, X: FloatArray, _tolerance: float) -> BoolArray:
-        """Tell which points are in the domain at the time."""
-        return self.domain.contains(X[:, :-1]) & (np.abs(X[:, -1] - self.time) <= self.slack)
-
-    def normals(self, X: FloatArray) -> FloatArray:
-        """Return the direction of time, or against it."""
-        return np.tile([0.0] * (X.shape[1] - 1) + [self.direction], (len(X), 1))
-
-    def quadrature(self, n: int) -> SurfaceRule:
-        """Return the rule of the domain."""
-        points, weights = self.domain.quadrature(n)
-        lifted = self._lift(points)
-        return lifted, self.normals(lifted), weights
-
-    def _lift(self, points: FloatArray) -> FloatArray:
-        return np.hstack([points, np.full((len(points), 1), self.time)])
-
-
 class Drawn(Domain):
     """A domain carried along one more coordinate, which comes last."""
 
-    @property
-    @abstractmethod
-    def base(self) -> Domain:
-        """The domain that is carried."""
+    base: Domain  # that is carried
+    limits: Limits  # from where to where
 
     @property
     @abstractmethod
-    def _limits(self) -> tuple[float, float]:
-        """From where to where."""
+    def _end_names(self) -> list[tuple[str, str]]:
+        """The names of the base at the limits, those by which it is known best last."""
 
     @property
     def bounds(self) -> FloatArray:
         """Those of the base, and the limits."""
-        return np.concatenate([self.base.bounds, [self._limits]])
+        return np.concatenate([self.base.bounds, [self.limits]])
 
     @property
     def measure(self) -> float:
         """That of the base times the distance."""
-        return self.base.measure * (self._limits[1] - self._limits[0])
+        return self.base.measure * (self.limits[1] - self.limits[0])
 
     @property
     def parameters(self) -> int:
@@ -200,49 +105,44 @@ class Drawn(Domain):
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map the first parameters to the base and the last to the limits."""
         points, keep = self.base.embed(U[:, :-1])
-        low, high = self._limits
+        low, high = self.limits
         return np.hstack([points, np.clip(low + U[:, -1:] * (high - low), low, high)]), keep
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return the product of the rule of the base and Gauss between the limits."""
-        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
-        nodes, scales = gauss(side(count, self.dimension))
-        points, weights = self.base.quadrature(max(1, count // len(nodes)))
-        low, high = self._limits
-        last = np.tile(low + nodes * (high - low), len(points))[:, None]
-        return np.hstack([np.repeat(points, len(nodes), axis=0), last]), np.outer(
-            weights, scales * (high - low)
-        ).ravel()
+    def _rule(self, n: int) -> Rule:
+        steps = side(n, self.dimension)
+        return drawn_rule(*self.base.quadrature(max(1, n // steps)), self.limits, steps)
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the ends, or the opposite faces of the base, carried."""
         if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
             return super().faces(coordinate)
         if coordinate == self.coordinates[-1]:
-            return self._ends
-        low, high = self.base.faces(coordinate)
-        return self._carry(low), self._carry(high)
+            low, high = self._end_names[-1]
+            return self.parts[low], self.parts[high]
+        one, other = self.base.faces(coordinate)
+        return self.lift(one), self.lift(other)
 
     def lift(self, part: Part) -> Part:
         """Return a part of the base, carried."""
         if not isinstance(part, Part) or part.domain == self:
             return super().lift(part)
-        return self._carry(self.base.lift(part))
+        return Part(self, part.name, self._carried(self.base.lift(part)))
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        carried = {name: self._carried(part) for name, part in self.base.parts.items()}
+        ends = self._end_patches
+        return carried | {name: [end] for names in self._end_names for name, end in zip(names, ends, strict=True)}
 
     @property
-    @abstractmethod
-    def _ends(self) -> tuple[Part, Part]:
-        """The base at the limits."""
+    def _end_patches(self) -> tuple[Patch, Patch]:
+        (low, high), slack = self.limits, interval_tolerance(*self.limits)
+        return FacePatch(self.base, low, -1.0, slack), FacePatch(self.base, high, 1.0, slack)
 
-    def _carry(self, part: Part) -> Part:
-        return self._part(part.name, *(TimedPatch(patch, *self._limits) for patch in part.patches))
-
-    def _end(self, name: str, index: int) -> Part:
-        slack = interval_tolerance(*self._limits)
-        return self._part(name, FacePatch(self.base, self._limits[index], 2.0 * index - 1.0, slack))
+    def _carried(self, part: Part) -> tuple[Patch, ...]:
+        return tuple(TimedPatch(patch, *self.limits) for patch in part.patches)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Product(Drawn):
     """A space domain over a time interval, written ``domain * TimeInterval(t, t0, t1)``.
 
@@ -258,8 +158,11 @@ class Product(Drawn):
     domain: Domain
     interval: Domain
     coordinates: tuple[sp.Symbol, ...] = field(init=False, compare=False)
+    base: Domain = field(init=False, compare=False)
+    limits: Limits = field(init=False, compare=False)
 
     derived: ClassVar[bool] = True
+    has_time: ClassVar[bool] = True
     arguments: ClassVar[Arguments] = (Argument("domain", Kind.SHAPE), Argument("interval", Kind.SHAPE))
 
     def __post_init__(self) -> None:
@@ -273,32 +176,17 @@ class Product(Drawn):
                 f"{shorten(self.domain)} has a time already and cannot be multiplied by {self.interval}. "
                 "Multiply a space domain by one TimeInterval."
             )
-        t = self.interval.time
+        (t,) = self.interval.coordinates
         if t.name in {symbol.name for symbol in self.domain.coordinates}:
             raise GeometryError(
                 f"The time {t} of {self.interval} must not be a coordinate of {shorten(self.domain)}. "
                 "Use another symbol for time."
             )
-        object.__setattr__(self, "coordinates", (*self.domain.coordinates, t))
+        limits = (self.interval.start, self.interval.stop)
+        self._set(coordinates=(*self.domain.coordinates, t), base=self.domain, limits=limits)
 
     def __repr__(self) -> str:
         return f"{self.domain!r} * {self.interval!r}"
-
-    @property
-    def time(self) -> sp.Symbol:
-        """The time coordinate."""
-        return self.coordinates[-1]
-
-    @property
-    def base(self) -> Domain:
-        """Space."""
-        return self.domain
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        """The first and the last time."""
-        start, stop = self.interval.bounds[0].tolist()
-        return start, stop
 
     @property
     def thickness(self) -> float:
@@ -311,33 +199,14 @@ class Product(Drawn):
         return self.domain.rounding
 
     @property
-    def boundary(self) -> Part:
-        """The boundary of space at all times."""
-        return self._carry(self.domain.boundary)
+    def _end_names(self) -> list[tuple[str, str]]:
+        return [("initial", "final")]
 
     @property
-    def initial(self) -> Part:
-        """Space at the initial time."""
-        return self._end("initial", 0)
+    def _patches(self) -> Iterable[Patch]:
+        return self._carried(self.domain.boundary)
 
-    @property
-    def final(self) -> Part:
-        """Space at the final time."""
-        return self._end("final", 1)
-
-    @property
-    def _ends(self) -> tuple[Part, Part]:
-        return self.initial, self.final
-
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts of the space boundary at all times, and the faces in time."""
-        lateral = {name: self._carry(part) for name, part in self.domain.parts.items()}
-        return MappingProxyType(lateral | {"initial": self.initial, "final": self.final})
-
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points are in both factors."""
-        points = check_points("X", X, "Product.contains", self.dimension)
+    def _holds(self, points: FloatArray) -> BoolArray:
         return self.domain.contains(points[:, :-1]) & self.interval.contains(points[:, -1:])
 
     def lift(self, part: Part) -> Part:
@@ -346,3 +215,89 @@ class Product(Drawn):
         if known and part in (part.domain.initial, part.domain.final):
             return self.parts[part.name]
         return super().lift(part)
+
+
+def check_plane_shape(shape: object, owner: str) -> Region:
+    """Return a solid shape in the plane, or refuse the value."""
+    if not isinstance(shape, Region) or shape.dimension != 2:
+        raise GeometryError(
+            f"The 'shape' parameter of {owner} must be a solid shape in two coordinates. Got {shorten(shape)} "
+            "instead. Use a Rectangle, Disk, Polygon, Star or what is made of them."
+        )
+    return shape
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Extrusion(Drawn, Region):
+    """A plane shape drawn out along a third coordinate, which comes last.
+
+    Its parts are those of the plane shape, drawn out, and the ends ``bottom`` and ``top``, also called ``z_min`` and
+    ``z_max`` after the coordinate. Where the plane shape has a part of such a name, ``extrusion.lift(part)`` finds it.
+
+    Parameters
+    ----------
+    shape : domain
+        Any solid shape in two coordinates.
+    limits : tuple
+        The third coordinate and its lowest and highest value.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Disk, Rectangle
+    >>> x, y, z = sp.symbols("x y z")
+    >>> pipe = Extrusion(Disk((x, y), (0, 0), 2) - Disk((x, y), (0, 0), 1), (z, 0, 5))
+    >>> round(pipe.measure / np.pi, 9)
+    15.0
+    >>> pipe.top.normals([[1.5, 0, 5]])
+    array([[0., 0., 1.]])
+    """
+
+    base: Region
+    limits: Limits
+    coordinates: tuple[sp.Symbol, ...]
+
+    arguments: ClassVar[Arguments] = (Argument("of", Kind.SHAPE, attribute="base"), Argument("limits", Kind.POINT))
+
+    def __init__(self, shape: Domain, limits: tuple[sp.Symbol, float, float]) -> None:
+        plane = check_plane_shape(shape, "Extrusion")
+        symbol, low, high = check_range(limits, "Extrusion")
+        check_length(symbol, high - low, "Extrusion")
+        if symbol.name in {own.name for own in plane.coordinates}:
+            raise GeometryError(
+                f"The coordinate {symbol} of Extrusion must not be one of {shorten(plane)}. Use a third symbol."
+            )
+        self._set(base=plane, limits=(low, high), coordinates=(*plane.coordinates, symbol))
+
+    def __repr__(self) -> str:
+        low, high = map(describe, self.limits)
+        return f"Extrusion({self.base!r}, ({self.coordinates[-1]}, {low}, {high}))"
+
+    @property
+    def thickness(self) -> float:
+        """The smaller of that of the plane shape and the height."""
+        return min(self.base.thickness, self.limits[1] - self.limits[0])
+
+    @property
+    def condition(self) -> sp.Basic:
+        """In the plane shape and between the ends."""
+        (low, high), height = map(rational, self.limits), self.coordinates[-1]
+        return sp.And(self.base.condition, height > low, height < high)
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the smallest of the distances from the sides and the ends."""
+        low, high = self.limits
+        return np.minimum(self.base.level(X[:, :-1]), np.minimum(X[:, -1] - low, high - X[:, -1]))
+
+    @property
+    def _end_names(self) -> list[tuple[str, str]]:
+        name = self.coordinates[-1].name
+        return [(f"{name}_min", f"{name}_max"), ("bottom", "top")]
+
+    @property
+    def _patches(self) -> Iterable[Patch]:
+        return *self._carried(self.base.boundary), *self._end_patches
+
+    @classmethod
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Extrusion:
+        """Return a shape drawn out along the last coordinate."""
+        return cls(arguments["of"], (coordinates[-1], *arguments["limits"]))

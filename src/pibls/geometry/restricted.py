@@ -72,16 +72,13 @@ class RestrictedPatch(DerivedPatch):
         inner, outer = narrowed(lambda s: self._kept_at(s.ravel()).reshape(s.shape), inner, outer)
         inner = self._crossings(inner, np.sign(outer - inner))
         ends = np.concatenate([[0.0] * bool(kept[0]), inner, [1.0] * bool(kept[-1])]).reshape(-1, 2)
-        if isinstance(self.keep, Predicate) and not self._is_closed:
-            ends = np.where(ends < _SLIVER, 0.0, np.where(ends > 1.0 - _SLIVER, 1.0, ends))
+        if isinstance(self.keep, Predicate):
+            first, last = self.base.at(np.array([[0.0], [1.0]]))[0]
+            if np.abs(first - last).max() > _SHORTEST * self.base.measure:  # of a closed curve, ends are no ends
+                ends = np.where(ends < _SLIVER, 0.0, np.where(ends > 1.0 - _SLIVER, 1.0, ends))
         pieces = ends[ends[:, 1] - ends[:, 0] > _SHORTEST]
         whole = len(pieces) == 1 and pieces[0, 1] - pieces[0, 0] > 1.0 - _SHORTEST
         return np.array([[0.0, 1.0]]) if whole else pieces
-
-    @cached_property
-    def _is_closed(self) -> bool:
-        first, last = self.base.at(np.array([[0.0], [1.0]]))[0]
-        return bool(np.abs(first - last).max() <= _SHORTEST * self.base.measure)
 
     def _crossings(self, ends: FloatArray, outward: FloatArray) -> FloatArray:
         """Return ends of pieces, right where another boundary crosses if it is one that cuts them off."""

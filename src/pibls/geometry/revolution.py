@@ -3,28 +3,117 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.extrusion import check_plane_shape
+from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.part import Part
-from pibls.geometry.patch import Patch
-from pibls.geometry.sampling import check_count
-from pibls.geometry.spans import smooth_spans
-from pibls.geometry.turning import Frame, MirroredPatch, RevolvedPatch
-from pibls.quadrature.rules import periodic
+from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
+from pibls.geometry.product import check_plane_shape
+from pibls.geometry.spans import Warp, smooth_spans
+from pibls.quadrature.rules import Rule, periodic, side
 
 _TURN = 2 * np.pi
+
+
+@dataclass(frozen=True)
+class Frame(FieldState):
+    """Cylindrical coordinates around an axis: through ``origin`` in the direction of the unit vector ``axis``.
+
+    Of points in the half plane beside it, the coordinate with the number ``column`` is the distance from the axis.
+    """
+
+    origin: Vector
+    axis: Vector
+    column: int = 0
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        """Rows: two directions across the axis, and the axis."""
+        axis = np.array(self.axis)
+        # The coordinate direction most across the axis: where the axis is one, the others are the directions across.
+        first = np.eye(3)[int(np.abs(axis).argmin())]
+        first = first - (first @ axis) * axis
+        first = first / np.linalg.norm(first)
+        return np.stack([first, np.cross(axis, first), axis])
+
+    def local(self, X: FloatArray) -> FloatArray:
+        """Return coordinates across (two) and along the axis."""
+        return np.asarray((X - np.array(self.origin)) @ self._matrix.T)
+
+    def radial(self, X: FloatArray) -> FloatArray:
+        """Return points turned into the half plane, shape (n, 2)."""
+        own = self.local(X)
+        pair = [np.hypot(own[:, 0], own[:, 1]), own[:, 2]]
+        return np.stack(pair[:: 1 - 2 * self.column], axis=1)
+
+    def turned(self, P: FloatArray, angle: FloatArray) -> FloatArray:
+        """Return vectors of the half plane turned by angles; the origin is not added."""
+        across, along = P[:, self.column], P[:, 1 - self.column]
+        return np.asarray(np.stack([across * np.cos(angle), across * np.sin(angle), along], axis=1) @ self._matrix)
+
+    def placed(self, P: FloatArray, angle: FloatArray) -> FloatArray:
+        """Return points of the half plane turned by angles."""
+        return np.asarray(np.array(self.origin) + self.turned(P, angle))
+
+    def bounds(self, profile: FloatArray) -> FloatArray:
+        """Return the box around rings at distances from the axis and positions along it, shape (n, 2)."""
+        across = np.sqrt(np.clip(1.0 - np.array(self.axis) ** 2, 0.0, None))
+        middle = np.array(self.origin) + np.outer(profile[:, 1], self.axis)
+        reach = np.outer(profile[:, 0], across)
+        return np.stack([(middle - reach).min(axis=0), (middle + reach).max(axis=0)], axis=1)
+
+
+@dataclass(frozen=True)
+class _RevolvedPatch(Patch):
+    """A curve in the half plane beside an axis, turned about it."""
+
+    curve: Patch
+    frame: Frame
+    parameters = 2  # along the curve, and around
+
+    @cached_property
+    def _warp(self) -> Warp:
+        # Far from the axis a piece of the curve makes more area.
+        return Warp(lambda s: np.abs(self.curve.at(s[:, None])[0][:, self.frame.column]))
+
+    @property
+    def measure(self) -> float:
+        """Pappus: the integral of the circumference along the curve."""
+        return _TURN * self.curve.measure * self._warp.total
+
+    @property
+    def exact(self) -> bool:
+        return self.curve.exact
+
+    def at(self, U: FloatArray) -> Located:
+        points, normals, _ = self.curve.at(self._warp.inverse(U[:, 0])[:, None])
+        angle = _TURN * U[:, 1]
+        return self.frame.placed(points, angle), self.frame.turned(normals, angle), None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        return self.curve.contains(self.frame.radial(X), tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        own = self.frame.local(X)
+        return self.frame.turned(self.curve.normals(self.frame.radial(X)), np.arctan2(own[:, 1], own[:, 0]))
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return a rule along the curve times the trapezoid rule around."""
+        points, normals, weights = self.curve.quadrature(side(n / 2, 2))
+        turns, shares = periodic(max(3, round(n / len(points))))
+        angle = np.tile(_TURN * turns, len(points))
+        points, normals = (np.repeat(rows, len(turns), axis=0) for rows in (points, normals))
+        areas = np.outer(weights, _TURN * shares).ravel() * np.abs(points[:, self.frame.column])
+        return self.frame.placed(points, angle), self.frame.turned(normals, angle), areas
 
 
 class SweptByTurning(Region):
@@ -40,19 +129,14 @@ class SweptByTurning(Region):
     def _frame(self) -> Frame:
         """The axis."""
 
-    @property
-    def _column(self) -> int:
-        """Which coordinate of the section is the distance."""
-        return 0
-
     @cached_property
     def _radii(self) -> FloatArray:
-        return np.asarray(self.section.bounds[self._column])
+        return np.asarray(self.section.bounds[self._frame.column])
 
     @property
     def bounds(self) -> FloatArray:
         """The box around the outermost rings."""
-        low, high = self.section.bounds[1 - self._column]
+        low, high = self.section.bounds[1 - self._frame.column]
         return self._frame.bounds(np.array([[self._radii[1], low], [self._radii[1], high]]))
 
     @property
@@ -64,49 +148,57 @@ class SweptByTurning(Region):
     def measure(self) -> float:
         """Pappus: the integral of the circumference over the section."""
         points, weights = self.section.quadrature(4000)
-        return float(_TURN * (weights @ points[:, self._column]))
+        return float(_TURN * (weights @ points[:, self._frame.column]))
+
+    def _axial(self) -> tuple[sp.Expr, sp.Expr]:
+        """Return the position along the axis, and the square of the distance from it."""
+        origin, axis = ([rational(value) for value in own] for own in (self._frame.origin, self._frame.axis))
+        offset = [symbol - value for symbol, value in zip(self.coordinates, origin, strict=True)]
+        along = sum(share * value for share, value in zip(axis, offset, strict=True))
+        return along, sp.expand(sum(value**2 for value in offset) - along**2)
+
+    @property
+    def condition(self) -> sp.Basic:
+        """That of the section, at the position along the axis and the distance from it."""
+        along, square = self._axial()
+        pair = [sp.sqrt(square), along][:: 1 - 2 * self._frame.column]
+        return self.section.condition.subs(dict(zip(self.section.coordinates, pair, strict=True)), simultaneous=True)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the level of the section."""
         profile = self._frame.radial(X)
         if self._radii[0] <= self.tolerance:
             # The axis is inside, though an edge of the section may lie on it.
-            profile[:, 0] = np.maximum(profile[:, 0], self.tolerance)
-        return self.section.level(profile if self._column == 0 else profile[:, ::-1])
+            profile[:, self._frame.column] = np.maximum(profile[:, self._frame.column], self.tolerance)
+        return self.section.level(profile)
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts of the section, turned."""
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         turned = {name: self._turned(part) for name, part in self.section.parts.items()}
-        return MappingProxyType({name: part for name, part in turned.items() if part.patches})
+        return {name: patches for name, patches in turned.items() if patches}
 
-    @cached_property
-    def boundary(self) -> Part:
+    @property
+    def _patches(self) -> Iterable[Patch]:
         """The boundary of the section off the axis, turned."""
         return self._turned(self.section.boundary)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _rule(self, n: int) -> Rule:
         """Return the product of the plane rule and the trapezoid rule around."""
-        count = check_count(n, 3, f"{type(self).__name__}.quadrature")
-        turns, shares = periodic(max(3, round(1.5 * count ** (1 / 3))))
-        points, areas = self.section.quadrature(max(1, count // len(turns)))
-        weights = np.outer(areas * points[:, self._column], _TURN * shares).ravel()
-        points = points if self._column == 0 else points[:, ::-1]
+        turns, shares = periodic(max(3, round(1.5 * n ** (1 / 3))))
+        points, areas = self.section.quadrature(max(1, n // len(turns)))
+        weights = np.outer(areas * points[:, self._frame.column], _TURN * shares).ravel()
         angle = np.tile(_TURN * turns, len(points))
         return self._frame.placed(np.repeat(points, len(turns), axis=0), angle), weights
 
-    def _turned(self, part: Part) -> Part:
+    def _turned(self, part: Part) -> tuple[Patch, ...]:
         curves = [curve for patch in part.patches for curve in smooth_spans(patch)]
-        off_axis = [curve for curve in curves if not self._on_axis(curve)]
-        upright = [curve if self._column == 0 else MirroredPatch(curve) for curve in off_axis]
-        return self._part(part.name, *(RevolvedPatch(curve, self._frame) for curve in upright))
+        return tuple(_RevolvedPatch(curve, self._frame) for curve in curves if not self._on_axis(curve))
 
     def _on_axis(self, curve: Patch) -> bool:
         points, _, _ = curve.at(np.linspace(0.0, 1.0, 9)[:, None])
-        return bool(np.abs(points[:, self._column]).max() <= 10 * self.tolerance)
+        return bool(np.abs(points[:, self._frame.column]).max() <= 10 * self.tolerance)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Revolution(SweptByTurning):
     """A plane shape turned about a coordinate axis.
 
@@ -164,7 +256,7 @@ class Revolution(SweptByTurning):
             raise GeometryError(f"The shape {shorten(plane)} has no boundary off the axis. Check the shape.")
 
     def __repr__(self) -> str:
-        return f"Revolution({self.coordinates}, {self.shape!r}, {self.axis})"
+        return f"Revolution({self.coordinates}, {self.section!r}, {self.axis})"
 
     @property
     def section(self) -> Region:
@@ -172,23 +264,19 @@ class Revolution(SweptByTurning):
         return self.shape
 
     @property
-    def _column(self) -> int:
-        return 1 - self.shape.coordinates.index(self.axis)
-
-    @property
     def _distance(self) -> sp.Symbol:
-        return self.shape.coordinates[self._column]
+        return self.section.coordinates[self._frame.column]
 
     @cached_property
     def _frame(self) -> Frame:
         unit = np.eye(3)[self.coordinates.index(self.axis)]
-        return Frame((0.0, 0.0, 0.0), tuple(unit.tolist()))
+        return Frame((0.0, 0.0, 0.0), tuple(unit.tolist()), 1 - self.section.coordinates.index(self.axis))
 
     def lift(self, part: Part) -> Part:
         """Return a part of the plane shape, turned."""
         if not isinstance(part, Part) or part.domain == self:
             return super().lift(part)
-        return self._turned(self.shape.lift(part))
+        return Part(self, part.name, self._turned(self.section.lift(part)))
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
         return super()._encode(encode) | {"distance": self._distance.name}

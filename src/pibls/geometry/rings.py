@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import FloatArray, IntArray, check_points, shorten
+from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import ROUNDING
 
@@ -88,11 +88,6 @@ def chained(edges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
             else:
                 seen[following] = len(chain)
                 chain.append(following)
-
-
-def depths(rings: Sequence[FloatArray]) -> IntArray:
-    """Return in how many of the others each ring lies; they must not cross."""
-    return np.asarray(nesting(rings).sum(axis=1))
 
 
 def cross(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -44,28 +44,16 @@ def unit_cube(
 ) -> FloatArray:
     """Return ``n`` points of the unit cube in ``d`` dimensions.
 
-    Parameters
-    ----------
-    n, d : int
-        Number of points and of dimensions.
-    method : {"sobol", "halton", "lhs", "kronecker", "uniform", "grid"}
-        Scrambled Sobol' or Halton sequence, Latin hypercube, randomly shifted additive recurrence (as even as the
-        others, and at hand without loading SciPy's statistics), pseudo-random points, or the cell midpoints of a
-        lattice (so no point of a grid lies on the boundary of the cube), thinned evenly to exactly ``n``.
-    rng : int or numpy.random.Generator
-        Seed, or the generator to draw from.
+    Methods are a scrambled Sobol' or Halton sequence, a Latin hypercube, a randomly shifted additive recurrence (as
+    even as the others, and at hand without loading SciPy's statistics), pseudo-random points, or the cell midpoints of
+    a lattice (so no point of a grid lies on the boundary of the cube), thinned evenly to exactly ``n``.
 
-    Examples
-    --------
     >>> unit_cube(4, 1, "grid").ravel()
     array([0.125, 0.375, 0.625, 0.875])
     """
-    count = check_count(n, d, owner)
+    count, generator = check_count(n, d, owner), check_seed(rng, owner)
     check_choice("method", method, owner, METHODS)
-    generator = check_seed(rng, owner)
-    if method == "grid":
-        return _thinned_lattice(count, d)
-    return _stream(d, method, generator)(count)
+    return _thinned_lattice(count, d) if method == "grid" else _stream(d, method, generator)(count)
 
 
 def kronecker(n: int, d: int, start: int = 0, shift: FloatArray | float = 0.5) -> FloatArray:

@@ -35,21 +35,9 @@ def owners_in_sight(
 ) -> Any:
     """Return the owner of the nearest sample that a point sees, or else of the nearest one.
 
-    Parameters
-    ----------
-    samples, owners
-        Points of the pieces, and the number of the piece each is in.
-    scale
-        What distances are measured in, along each axis.
-    X
-        The points.
-    clear
-        Tells which places can be seen through.
-    strict
-        Points that see no sample are owned by −1.
+    ``owners`` are the numbers of the pieces that samples are in, ``scale`` the unit of distances along each axis, and
+    ``clear`` tells which places can be seen through. With ``strict``, points that see no sample are owned by −1.
 
-    Examples
-    --------
     The point is nearer to the sample beyond the wall y = 0.
 
     >>> samples, point = np.array([[0.0, -0.1], [0.4, 0.1]]), np.array([[0.0, 0.02]])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -17,14 +16,11 @@ from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
 from pibls.geometry.base import Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe
-from pibls.geometry.extrusion import Extrusion
-from pibls.geometry.part import Part
-from pibls.geometry.polygon import Polygon
-from pibls.geometry.revolution import SweptByTurning
-from pibls.geometry.turning import Frame
-
-Vector = tuple[float, ...]
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
+from pibls.geometry.outline import Polygon
+from pibls.geometry.patch import Patch, Vector
+from pibls.geometry.product import Extrusion
+from pibls.geometry.revolution import Frame, SweptByTurning
 
 _SECTION = sp.symbols("r s")
 _SMALLEST = 1e-12
@@ -59,7 +55,7 @@ class _Tapered(SweptByTurning):
     def ends(self) -> tuple[float, float]:
         """Radius at the start and at the stop."""
 
-    def _set_axis(self, coordinates: object, start: object, stop: object) -> None:
+    def _set_all(self, coordinates: object, start: object, stop: object, radii: Mapping[str, float]) -> None:
         owner = type(self).__name__
         symbols = check_coordinates(coordinates, owner, 3)
         ends = check_center(start, 3, owner), check_center(stop, 3, owner)
@@ -68,7 +64,8 @@ class _Tapered(SweptByTurning):
                 f"The 'start' and 'stop' parameters of {owner} must be different points, the middles of its ends. "
                 f"Got {ends[0]} twice."
             )
-        self._set(coordinates=symbols, start=ends[0], stop=ends[1])
+        self._set(coordinates=symbols, start=ends[0], stop=ends[1], **radii)
+        _check_sizes(owner, {k: size for k, size in radii.items() if size > 0.0} | {"stop": self.height}, self.start)
 
     @cached_property
     def _frame(self) -> Frame:
@@ -93,6 +90,13 @@ class _Tapered(SweptByTurning):
         first, last = self.ends
         return self._frame.bounds(np.array([[first, 0.0], [last, self.height]]))
 
+    @property
+    def condition(self) -> sp.Basic:
+        """Between the ends, and nearer to the axis than the side."""
+        along, square = self._axial()
+        first, last, height = map(rational, (*self.ends, self.height))
+        return sp.And(along > 0, along < height, square < (first + (last - first) * along / height) ** 2)
+
     def level(self, X: FloatArray) -> FloatArray:
         """Return the smallest of the distances from the planes of the ends and from the side."""
         distance, along = self._frame.radial(X).T
@@ -101,16 +105,13 @@ class _Tapered(SweptByTurning):
         side_level = ((first - distance) * height - (first - last) * along) / slant
         return np.asarray(np.minimum(side_level, np.minimum(along, height - along)))
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The ends and the side."""
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         first, last = self.ends
         names = ["bottom"] * (first > 0.0) + ["side"] + ["top"] * (last > 0.0)
-        turned = zip(names, self.boundary.patches, strict=True)
-        return MappingProxyType({name: self._part(name, patch) for name, patch in turned})
+        return {name: [patch] for name, patch in zip(names, self.boundary.patches, strict=True)}
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cylinder(_Tapered):
     """A circular cylinder around the line from ``start`` to ``stop``, in any direction.
 
@@ -132,29 +133,27 @@ class Cylinder(_Tapered):
     radius: float
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object) -> None:
-        self._set_axis(coordinates, start, stop)
         size = check_number("radius", radius, "Cylinder", minimum=0, exclusive=True, error=GeometryError)
-        _check_sizes("Cylinder", {"radius": size, "stop": self.height}, self.start)
-        self._set(radius=size)
+        self._set_all(coordinates, start, stop, {"radius": size})
 
     @property
     def ends(self) -> tuple[float, float]:
         """The radius, twice."""
         return self.radius, self.radius
 
-    @cached_property
-    def boundary(self) -> Part:
+    @property
+    def _patches(self) -> Iterable[Patch]:
         """Ends and side; along the last coordinate those of a disk drawn out, as circles need no poles."""
         if self._frame.axis[:2] != (0.0, 0.0):
-            return self._turned(self.section.boundary)
+            return super()._patches
         x, y, z = self.coordinates
         low, high = sorted((self.start[2], self.stop[2]))
         side, *ends = Extrusion(Disk((x, y), self.start[:2], self.radius), (z, low, high)).boundary.patches
         bottom, top = ends if self.start[2] < self.stop[2] else ends[::-1]
-        return self._part("boundary", bottom, side, top)
+        return bottom, side, top
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cone(_Tapered):
     """A circular cone from a disk around ``start`` to its tip at ``stop``, or to a smaller or larger disk there.
 
@@ -182,14 +181,11 @@ class Cone(_Tapered):
     def __init__(
         self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object, top_radius: object = 0.0
     ) -> None:
-        self._set_axis(coordinates, start, stop)
         given = {"radius": radius, "top_radius": top_radius}
         radii = {name: check_number(name, r, "Cone", minimum=0, error=GeometryError) for name, r in given.items()}
         if not any(radii.values()):
             raise GeometryError("The 'radius' parameter of Cone must be above 0 at one end. Got 0 at both.")
-        sizes = {name: size for name, size in radii.items() if size > 0.0}
-        _check_sizes("Cone", sizes | {"stop": self.height}, self.start)
-        self._set(**radii)
+        self._set_all(coordinates, start, stop, radii)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -197,7 +193,7 @@ class Cone(_Tapered):
         return self.radius, self.top_radius
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Torus(SweptByTurning):
     """A ring: a disk of radius ``tube`` turned about an axis at the distance ``radius``; its boundary is one piece.
 
@@ -232,12 +228,13 @@ class Torus(SweptByTurning):
         tube: object,
         axis: object = (0.0, 0.0, 1.0),
     ) -> None:
-        self._set(coordinates=check_coordinates(coordinates, "Torus", 3), center=check_center(center, 3, "Torus"))
-        for name, value in (("radius", radius), ("tube", tube)):
-            size = check_number(name, value, "Torus", minimum=0, exclusive=True, error=GeometryError)
-            self._set(**{name: size})
-        self._set(axis=_direction(axis))
-        _check_sizes("Torus", {"radius": self.radius, "tube": self.tube}, self.center)
+        symbols, middle = check_coordinates(coordinates, "Torus", 3), check_center(center, 3, "Torus")
+        given = {"radius": radius, "tube": tube}
+        sizes = {
+            k: check_number(k, v, "Torus", minimum=0, exclusive=True, error=GeometryError) for k, v in given.items()
+        }
+        self._set(coordinates=symbols, center=middle, axis=_direction(axis), **sizes)
+        _check_sizes("Torus", sizes, middle)
         if not self.tube < self.radius:
             raise GeometryError(
                 f"The 'tube' parameter of Torus must be below its radius {describe(self.radius)}. "

@@ -81,7 +81,7 @@ class Warp:
 
 
 @dataclass(frozen=True)
-class SpanPatch(DerivedPatch):
+class _SpanPatch(DerivedPatch):
     """A range of the parameter of a curve; points of its other spans, of the same part of the boundary, are on it."""
 
     start: float
@@ -89,11 +89,10 @@ class SpanPatch(DerivedPatch):
 
     @property
     def measure(self) -> float:
-        """The share of the base; the parameter of a curve is its arc length."""
+        # The parameter of a curve is its arc length.
         return self.base.measure * (self.stop - self.start)
 
     def at(self, U: FloatArray) -> Located:
-        """Return points and normals of the base there."""
         return self.base.at(self.start + U * (self.stop - self.start))
 
 
@@ -107,4 +106,4 @@ def smooth_spans(patch: Patch) -> list[Patch]:
         return [patch]
     ends = np.cumsum(patch._pieces[:, 1] - patch._pieces[:, 0])
     cuts = [0.0, *(ends / ends[-1]).tolist()]
-    return [SpanPatch(patch, start, stop) for start, stop in pairwise(cuts)]
+    return [_SpanPatch(patch, start, stop) for start, stop in pairwise(cuts)]

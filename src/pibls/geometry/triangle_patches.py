@@ -25,11 +25,7 @@ class TrianglePatch(Patch):
 
     surface: Surface
     items: tuple[int, ...]
-
-    @property
-    def parameters(self) -> int:
-        """Two."""
-        return 2
+    parameters = 2
 
     @cached_property
     def _own(self) -> Surface:
@@ -81,11 +77,10 @@ def _on_triangles(corners: FloatArray, s: FloatArray, t: FloatArray) -> FloatArr
 
 
 @dataclass(frozen=True)
-class ScrapPatch(TrianglePatch):
+class _ScrapPatch(TrianglePatch):
     """A few triangles of a curved surface; the first parameter chooses one by its area."""
 
     def at(self, U: FloatArray) -> Located:
-        """Return points at uniform density."""
         item, rest = picked(self._own.areas, U[:, 0])
         points = _on_triangles(self._own.corners[item], np.sqrt(rest), U[:, 1])
         return points, self._own.normals[item], None
@@ -99,7 +94,7 @@ class FlatFrame:
 
 
 @dataclass(frozen=True)
-class FlatPatch(TrianglePatch):
+class _FlatPatch(TrianglePatch):
     """A flat face: the rectangle around it in its plane, and which of it the triangles cover."""
 
     @cached_property
@@ -113,8 +108,7 @@ class FlatPatch(TrianglePatch):
             normal = np.eye(3)[aligned] * np.sign(normal[aligned])
             along = np.eye(3)[(aligned + 1) % 3]
         else:
-            corners = own.corners
-            edges = np.roll(corners, -1, axis=1) - corners
+            edges = np.roll(own.corners, -1, axis=1) - own.corners
             along = edges.reshape(-1, 3)[np.linalg.norm(edges, axis=2).argmax()]
             along = along - (along @ normal) * normal
             along = along / np.linalg.norm(along)
@@ -138,14 +132,15 @@ class FlatPatch(TrianglePatch):
         return BoxTree(flat.min(axis=1), flat.max(axis=1))
 
     def at(self, U: FloatArray) -> Located:
-        """Return points of the rectangle, on their triangle, and which are on one."""
         low, high = self.domain.bounds.T
         flat = low + U * (high - low)
         item = self._located(flat)
         kept = item >= 0
         origin, axes = self._axes
         height = np.zeros(len(flat))
-        height[kept] = self._heights(flat[kept], item[kept])
+        a, b, c = self._local[item[kept]].transpose(1, 0, 2)
+        normal = np.cross(b - a, c - a)
+        height[kept] = a[:, 2] - ((flat[kept] - a[:, :2]) * normal[:, :2]).sum(axis=1) / normal[:, 2]
         points = origin + np.column_stack([flat, height]) @ axes
         normals = np.where(kept[:, None], self._own.normals[np.maximum(item, 0)], axes[2])
         return points, normals, kept
@@ -163,25 +158,14 @@ class FlatPatch(TrianglePatch):
             found[rows[within]] = items[within]
         return found
 
-    def _heights(self, flat: FloatArray, item: IntArray) -> FloatArray:
-        a, b, c = self._local[item].transpose(1, 0, 2)
-        normal = np.cross(b - a, c - a)
-        return np.asarray(a[:, 2] - ((flat - a[:, :2]) * normal[:, :2]).sum(axis=1) / normal[:, 2])
-
-
-def flat_groups(surface: Surface, labels: IntArray) -> IntArray:
-    """Return the number of the flat face that each triangle is in; one face has one label."""
-    pairs = surface.neighbours
-    one, two = surface.normals[pairs].transpose(1, 0, 2)
-    flat = (np.linalg.norm(np.cross(one, two), axis=1) <= _FLAT) & ((one * two).sum(axis=1) > 0.0)
-    flat &= labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    return surface.pieces(pairs[flat])
-
 
 def make_patches(surface: Surface, labels: IntArray) -> tuple[TrianglePatch, ...]:
     """Return the flat faces of a closed surface, and scraps of curved ones; none has two labels."""
     has_area = surface.areas > 0.0
-    groups = flat_groups(surface, labels)
+    pairs = surface.neighbours
+    one, two = surface.normals[pairs].transpose(1, 0, 2)
+    flat = (np.linalg.norm(np.cross(one, two), axis=1) <= _FLAT) & ((one * two).sum(axis=1) > 0.0)
+    groups = surface.pieces(pairs[flat & (labels[pairs[:, 0]] == labels[pairs[:, 1]])])
     counts = np.bincount(groups[has_area], minlength=int(groups.max()) + 1)
     faces = np.flatnonzero(counts)
     if len(faces) > _MOST_FACES:
@@ -192,10 +176,10 @@ def make_patches(surface: Surface, labels: IntArray) -> tuple[TrianglePatch, ...
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(len(counts) + 1))
     owned = [order[starts[g] : starts[g + 1]] for g in faces]
-    patches: list[TrianglePatch] = [FlatPatch(surface, tuple(own[has_area[own]].tolist())) for own in owned]
+    patches: list[TrianglePatch] = [_FlatPatch(surface, tuple(own[has_area[own]].tolist())) for own in owned]
     left = has_area & ~np.isin(groups, faces)
     for label in np.unique(labels[left]):
         rest = np.flatnonzero(left & (labels == label))
         bundles = bundled(surface.corners[rest].mean(axis=1), _SCRAP)
-        patches += [ScrapPatch(surface, tuple(rest[own].tolist())) for own in bundles]
+        patches += [_ScrapPatch(surface, tuple(rest[own].tolist())) for own in bundles]
     return tuple(patches)

@@ -15,57 +15,37 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed
-from pibls.inverse.noise_tests import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, alike, size_of, too_large
 from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement import ROUNDING as SMALLEST
+from pibls.refinement import Reason, Stop, verdict
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 
-__all__ = ["Answer"]
-
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The outcome of a search, in numbers.
-
-    Attributes
-    ----------
-    measurements, weighed
-        All measurements, and how noisy they are.
-    found
-        Where the search ended.
-    free
-        How many unknowns the data determine.
-    covariance
-        Of the coordinates, without discretisation.
-    shift
-        By how much the error of solutions moves each coordinate.
-    error
-        By how much predictions are wrong.
-    tol
-        What was asked for.
-    accuracy
-        What predictions must change by to count, in units of the noise, where errors of solutions do not say that.
-    sides
-        Numbers that data do not limit on one side, with the sign of that.
-    """
+    """The outcome of a search, in numbers."""
 
     measurements: Measurements
-    weighed: Weighed
-    found: Descent
-    free: float
-    covariance: FloatArray
-    shift: FloatArray
-    error: FloatArray
-    tol: float
+    weighed: Weighed  # how noisy these are
+    found: Descent  # where the search ended
+    free: float  # how many unknowns the data determine
+    covariance: FloatArray  # of the coordinates, without discretisation
+    shift: FloatArray  # by how much the error of solutions moves each coordinate
+    error: FloatArray  # by how much predictions are wrong
+    tol: float  # what was asked for
+    # what predictions must change by to count, in units of the noise, where errors of solutions do not say that
     accuracy: float | None = None
-    sides: frozenset[tuple[int, float]] = frozenset()
+    sides: frozenset[tuple[int, float]] = frozenset()  # numbers that data do not limit on one side, with its sign
 
     @classmethod
     def of(cls, measurements: Measurements, found: Descent, tol: float) -> Answer:
@@ -74,7 +54,7 @@ class Answer:
         first = Spread.of(measurements, place)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
         left = place.residual - error + place.slopes @ (first.gain @ error)
-        rest = replace(measurements, floor=SETTINGS.negligible * measurements.floor)
+        rest = replace(measurements, floor=NEGLIGIBLE * measurements.floor)
         spread = Spread.of(rest, replace(place, residual=left))
         free, shift = spread.free + measurements.taken, spread.gain @ error
         return cls(measurements, spread.weighed, found, free, spread.covariance, shift, error, tol)
@@ -115,7 +95,7 @@ class Answer:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes, vector = self.coordinates.sizes(place.point), self.coordinates.vector(place.point)
-        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SETTINGS.finest)
+        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SMALLEST)
         # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
         reach = self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
         wrong = 0.0 if self.accuracy is not None else doubt * reach
@@ -261,12 +241,7 @@ class Answer:
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
-        status, message = self._verdict(ambiguous)
-        if slowed:
-            message += (
-                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, "
-                "and faster ones may fit as well."
-            )
+        status, message = self._verdict(ambiguous, slowed)
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(
@@ -293,7 +268,7 @@ class Answer:
         m, found, numbers = self.measurements, [], len(self._names)
         for basis, span, prior in zip(m.parametric.bases, m.parametric.spans(), m.left_out, strict=True):
             lengths = np.linalg.norm(basis.waves, axis=1)
-            own = span.start + np.flatnonzero(lengths > SETTINGS.most * lengths.max())
+            own = span.start + np.flatnonzero(lengths > MOST * lengths.max())
             squares = np.square(self.found.place.point[own] - m.means[own - numbers]) + np.diag(self.covariance)[own]
             found.append(prior * float(np.sqrt(np.mean(squares / np.square(m.deviations[own - numbers])))))
         return found
@@ -312,42 +287,44 @@ class Answer:
 
         return known
 
-    def _verdict(self, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
+    def _verdict(self, ambiguous: Sequence[FloatArray], slowed: bool) -> tuple[Status, str]:
         """Return a status and a message."""
-        estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
-        known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
+        made, misfits = self.forward.solution, self.misfits
+        estimate = np.inf if made.error_estimate is None else made.error_estimate
+        if made.status == Status.ILL_POSED:
+            return verdict(self.tol, estimate, None, flaw=f"At the unknowns found: {made.diagnostics.message}")
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
         remarks = self.undetermined.remarks
-        accurate = self.accuracy is not None or (estimate is not None and SETTINGS.accuracy * estimate < 1.0)
+        accurate = self.accuracy is not None or SETTINGS.accuracy * estimate < 1.0
         if remarks and not accurate:
             remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
         words = [f"{told}." if told else "", *remarks]
         for number, sign in sorted(self.sides):
             words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
-        status = Status.CONVERGED
-        if self.forward.solution.status == Status.ILL_POSED:
-            return Status.ILL_POSED, f"At the unknowns found: {self.forward.solution.diagnostics.message}"
-        if estimate is None or estimate > tol:
-            status = Status.STALLED
-            words.append(f"The estimated error of the solution is above the tolerance {tol:g}.")
+        lacks = []
         if not self.found.settled:
-            status = Status.STALLED
-            words.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
+            lacks.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
         if misfits:
-            status = Status.STALLED
-            words.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
+            lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():
             words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
-        # What data cannot tell at values that do not explain them, they may tell at others.
-        open_ones = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
-        if open_ones:
-            status = Status.ILL_POSED
         for other in ambiguous[:2]:
             pairs = zip(self._names, other[: len(self._names)], strict=True)
             words.append(f"Other values fit as well: {', '.join(f'{n} = {v:.4g}' for n, v in pairs)}.")
-        if open_ones:
+        if slowed:
+            words.append(
+                "The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, and "
+                "faster ones may fit as well."
+            )
+        # What data cannot tell at values that do not explain them, they may tell at others.
+        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
+        if is_open:
             words.append("Measure elsewhere or something else, or give priors.")
-        return status, " ".join(word for word in [*words, known] if word)
+        met = estimate <= self.tol and not lacks
+        stop = Stop(Reason.TOLERANCE) if met else Stop(Reason.LOST, " ".join(lacks))
+        return verdict(
+            self.tol, estimate, stop, *words, flaw=" ".join(filter(None, [*words, *lacks])) if is_open else ""
+        )
 
     def _at_bounds(self) -> list[str]:
         point = self.found.place.point
@@ -358,7 +335,7 @@ def _basis(columns: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the span of columns."""
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
-    return np.asarray(left[:, values > SETTINGS.rounding * values.max(initial=0.0)])
+    return np.asarray(left[:, values > ROUNDING * values.max(initial=0.0)])
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

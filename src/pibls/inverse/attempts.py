@@ -11,12 +11,13 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
-from pibls.inverse.aliasing import turns
-from pibls.inverse.descent import Descent, place_at, search
+from pibls.inverse.descent import Descent, best_of, place_at, search
 from pibls.inverse.fitting_unknowns import Fits
-from pibls.inverse.response import Forward, Plain, forwarded
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward, Plain, Response, forwarded
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 
 
 @dataclass(eq=False)
@@ -31,15 +32,15 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits, numbers = self.fits, self.fits.numbers
-        best = self._from(fits.coordinates.start, slower=True)
-        for start in fits.coordinates.others(numbers, min(2 + 2 * numbers, SETTINGS.starts)) if numbers else []:
-            if best is not None and (fits.is_good(best) or best.forward.is_spent):
-                break
+        fits = self.fits
+
+        def tried(start: FloatArray) -> Descent | None:
+            if start is fits.coordinates.start:
+                return self._from(start, slower=True)
             fits.starts += 1
-            other = fits.settled(start, self.tol, None)
-            if other is not None and (best is None or self._size(other) < 0.5 * self._size(best)):
-                best = other
+            return fits.settled(start, self.tol, None)
+
+        best = best_of(fits.coordinates.starts(fits.numbers), tried, self._misfit)
         if best is None:
             raise SolveError(
                 "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
@@ -74,9 +75,10 @@ class Attempts:
     def _turns(self, found: Descent) -> float:
         return turns(self.fits.parametric, found.place.response)
 
-    def _size(self, found: Descent) -> float:
-        """Return the mean square of residuals, relative to the measurements."""
-        return float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
+    def _misfit(self, found: Descent) -> float:
+        """Return the mean square of residuals, relative to the measurements; zero where they look like noise."""
+        size = float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
+        return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent) -> None:
         """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
@@ -84,7 +86,7 @@ class Attempts:
         if not any(b is not None and None not in b for b in bounds):
             return
         forward, measurements = found.forward, self.fits.measurements(found.forward)
-        for start in self.fits.coordinates.others(self.fits.numbers, SETTINGS.alternatives):
+        for start in self.fits.coordinates.others(self.fits.numbers, SETTINGS.rounds):
             here = place_at(forward, measurements, start, None)
             if here is None or forward.is_spent:
                 continue
@@ -94,7 +96,7 @@ class Attempts:
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
         vector = self.fits.coordinates.vector(other.place.point)
-        known = any(np.allclose(vector, one, rtol=SETTINGS.negligible) for one in self.ambiguous)
+        known = any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous)
         if self.fits.is_good(other) and self._apart(found, other) and not known:
             self.ambiguous.append(vector)
 
@@ -102,7 +104,7 @@ class Attempts:
         """Whether two estimates differ in a direction the data determine."""
         gap, numbers = two.place.point - one.place.point, self.fits.numbers
         seen = one.place.slopes @ gap / self.fits.measurements(one.forward).weighed(one.place.residual).noise
-        return bool((np.abs(gap[:numbers]) > SETTINGS.negligible).any() and np.linalg.norm(seen) > 1.0)
+        return bool((np.abs(gap[:numbers]) > NEGLIGIBLE).any() and np.linalg.norm(seen) > 1.0)
 
     def _slower(self, found: Descent) -> Descent | None:
         """Search from starts that are slower, for the first one that fits."""
@@ -120,13 +122,13 @@ class Attempts:
         for number, factor in product(range(self.fits.numbers), (0.5, 2.0)):
             point, now = found.place.point, self._turns(found)
             before = np.inf
-            while SETTINGS.most < now <= (1.0 - SETTINGS.negligible) * before and not forward.is_spent:
+            while MOST < now <= (1.0 - NEGLIGIBLE) * before and not forward.is_spent:
                 vector = coordinates.vector(point)
                 vector[number] *= factor
                 point = coordinates.within(coordinates.point(vector))
                 there = place_at(forward, measurements, point, None)
                 before, now = now, np.inf if there is None else turns(self.fits.parametric, there.response)
-            if now <= SETTINGS.most:
+            if now <= MOST:
                 yield point
 
     @cached_property
@@ -158,3 +160,56 @@ class Attempts:
             point, count = found.place.point, SETTINGS.early * count
         self.fits.until = np.inf
         return found and self.fits.settled(point, self.tol, None)
+
+
+def turns(parametric: Parametric, response: Response) -> float:
+    """Return how often observed fields turn from one place of measurements to the next, on average.
+
+    One place comes after another along an axis if no measurement is between, wherever that may be along other axes; the
+    first one comes after the boundary. Scattered ones count as if they were on a grid. An oscillation that turns more
+    than once may have slower ones with the same values.
+    """
+    found = [0.0]
+    low, high = np.asarray(parametric.problem.domain.bounds, dtype=np.float64).T
+    for statement in parametric.measured:
+        names = dict.fromkeys(name for name, _ in parametric.dependence(statement).wanted)
+        if not isinstance(statement.place, AtPoints) or not names:
+            continue
+        every = statement.place.points
+        ends = every[:: -(-len(every) // SETTINGS.samples)]
+        for axis, first in enumerate(low):
+            levels = np.unique(np.append(every[:, axis], first))
+            starts = ends.copy()
+            before = levels[np.maximum(np.searchsorted(levels, ends[:, axis]) - 1, 0)]
+            spaced = ends[:, axis] - (high - low)[axis] / len(every) ** (1 / len(low))
+            starts[:, axis] = np.maximum(np.minimum(before, spaced), first)
+            shares = np.linspace(0.0, 1.0, SETTINGS.samples)[:, None]
+            ways = starts[:, None] + shares * (ends - starts)[:, None]
+            inside = parametric.problem.domain.contains(ways.reshape(-1, len(low))).reshape(len(ends), -1).all(axis=1)
+            if not inside.any():
+                continue
+            zero = (0,) * len(low)
+            values = response.evaluate(ways[inside].reshape(-1, len(low)), [zero])[zero][:, 0]
+            for name in names:
+                own = values[:, parametric.names.index(name)].reshape(-1, SETTINGS.samples)
+                found.append(_mean_turns(own))
+    return max(found)
+
+
+def _mean_turns(values: FloatArray) -> float:
+    """Return how often rows change between rising and falling, on average over those that do anything.
+
+    >>> _mean_turns(np.array([[0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 3.0], [2.0, 2.001, 2.0, 2.001]]))
+    1.0
+    """
+    heights = np.ptp(values, axis=1)
+    moving = heights > SLIGHT * np.ptp(values)
+    if not moving.any():
+        return 0.0
+    steps = np.diff(values[moving], axis=1)
+    steps[np.abs(steps) <= SLIGHT / SETTINGS.samples * heights[moving, None]] = 0.0
+    count, last = np.zeros(len(steps)), np.zeros(len(steps))
+    for column in np.sign(steps).T:
+        count += column * last < 0
+        last = np.where(column == 0, last, column)
+    return float(count.mean())

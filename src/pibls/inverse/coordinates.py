@@ -8,8 +8,9 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.thresholds import SETTINGS
+from pibls.inverse.thresholds import SETTINGS, STEP
 from pibls.problem import Unknown
+from pibls.refinement.standards import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Coordinates:
         count = len(functions)
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
-        apart = 1.0 + SETTINGS.step * np.arange(len(numbers))
+        apart = 1.0 + STEP * np.arange(len(numbers))
         starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
@@ -67,13 +68,17 @@ class Coordinates:
         """Return coordinates with a prior that holds a number next to a target, by a share of a deviation."""
         means, deviations = self.means.copy(), self.deviations.copy()
         means[number] = self.vector(target)[number]
-        deviations[number] = SETTINGS.slight * deviation * self.rates(target)[number]
+        deviations[number] = SLIGHT * deviation * self.rates(target)[number]
         return replace(self, means=means, deviations=deviations)
 
     def sizes(self, point: FloatArray) -> FloatArray:
         """Return the size of a large change of every coordinate: for unlimited numbers, their own size."""
         limited = self.logarithmic | np.isfinite(self.deviations) | (np.isfinite(self.low) & np.isfinite(self.high))
         return np.where(limited, 1.0, np.maximum(1.0, np.abs(point)))
+
+    def starts(self, numbers: int) -> list[FloatArray]:
+        """Return the first start, and others for the numbers."""
+        return [self.start, *self.others(numbers, min(2 + 2 * numbers, SETTINGS.starts) if numbers else 0)]
 
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""

@@ -6,6 +6,7 @@ rows of its own, so that half the square sum of all rows is the negative logarit
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
 from pibls.newton import End, descend
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ def step_from(
     if damping:
         scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
         right = np.concatenate([right, np.zeros(len(sizes))])
-    full = -np.linalg.lstsq(scaled, right, rcond=SETTINGS.rounding)[0] / sizes
+    full = -np.linalg.lstsq(scaled, right, rcond=ROUNDING)[0] / sizes
     free = ~(((here.point <= coordinates.low) & (full < 0)) | ((here.point >= coordinates.high) & (full > 0)))
     full = np.where(free, full, 0.0)
     limits = np.where(coordinates.logarithmic, SETTINGS.longest, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
@@ -143,7 +146,7 @@ class _Search:
 
     def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
-        fits = float(model.right @ model.right) <= SETTINGS.slight**2 * len(model.right)
+        fits = float(model.right @ model.right) <= SLIGHT**2 * len(model.right)
         idle = model.whole.promised <= self.rule.enough and not model.whole.is_hopeful(self.last)
         rough = self.rough and self.measurements.within_error(here.slopes @ model.whole.full)
         return here if fits or idle or rough else None
@@ -154,15 +157,15 @@ class _Search:
         before = model.weighed.misfit(here)
         while self.damping < self.rule.most:
             step = step_from(model.rows, model.right, self.damping, here, self.measurements.coordinates, self.reach)
-            if step.promised <= self.rule.enough * SETTINGS.slight and not hopeful:
+            if step.promised <= self.rule.enough * SLIGHT and not hopeful:
                 return None
             there = self._trial(here, step)
             after = np.inf if there is None else model.weighed.misfit(there)
             if after < self.rule.worse * before:
                 self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
                 self.damping = self.damping if self.damping >= self.rule.least else 0.0
-                foretold = abs((before - after) / step.promised - 1.0) < SETTINGS.negligible
-                self.reach = self.reach / SETTINGS.negligible if foretold else 1.0
+                foretold = abs((before - after) / step.promised - 1.0) < NEGLIGIBLE
+                self.reach = self.reach / NEGLIGIBLE if foretold else 1.0
                 return there
             if self.measurements.within_error(here.slopes @ step.full):
                 # Not the model of the step is wrong: solutions are not smoother than that.
@@ -202,3 +205,17 @@ def search(
     target = _Search(forward, measurements, rule, rough, 0.0 if nearby else rule.first)
     here, end = descend(target, here, rule.steps)
     return Descent(forward, here, end is End.SETTLED)
+
+
+def best_of(
+    starts: Iterable[FloatArray], tried: Callable[[FloatArray], Descent | None], misfit: Callable[[Descent], float]
+) -> Descent | None:
+    """Search from one start after another, until nothing is missed or no work is left; return the best end."""
+    best, least = None, np.inf
+    for start in starts:
+        found = tried(start)
+        if found is not None and (best is None or misfit(found) < least):
+            best, least = found, misfit(found)
+        if best is not None and (least == 0.0 or best.forward.is_spent):
+            break
+    return best

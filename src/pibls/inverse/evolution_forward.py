@@ -18,19 +18,19 @@ from pibls.errors import ProblemError
 from pibls.evolution import Evolution, Unsuitable, find_evolution
 from pibls.evolution.accuracy import SETTINGS as IN_TIME
 from pibls.evolution.basis import at_times
-from pibls.evolution.brief_events import brief_times
 from pibls.evolution.evolve import followed
-from pibls.evolution.expansion import widened
 from pibls.evolution.galerkin import Galerkin
 from pibls.evolution.radau import Integrator, Trajectory, legendre_weights, stage_times
-from pibls.evolution.run import network_of
+from pibls.evolution.run import brief_times, lifted, network_of, widened
 from pibls.evolution.sensitivities import sensitivities
 from pibls.inverse.cell_forward import Known, banding, ordering
-from pibls.inverse.forcing import Differences, Forcing
-from pibls.inverse.parametric import Parametric
+from pibls.inverse.parametric import Dependence, Parametric
 from pibls.inverse.response import Forward, finer
-from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import MultiIndex
+from pibls.inverse.thresholds import STEP
+from pibls.problem import Interior, MultiIndex, OnPart, Statement
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement import VISIBLE
+from pibls.refinement.standards import SLIGHT
 from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
@@ -109,7 +109,7 @@ class EvolutionForward(Forward):
 
     @property
     def _time_tol(self) -> float:
-        return max(IN_TIME.time_share / IN_TIME.tighter * self.tol, IN_TIME.rounding)
+        return max(IN_TIME.tighter**-2 * self.tol, ROUNDING)
 
     def usable(self, near: Any) -> EvolutionResponse | None:
         """Return a response: its sensitivities are as good with other features."""
@@ -118,25 +118,25 @@ class EvolutionForward(Forward):
     def respond(self, vector: FloatArray, near: EvolutionResponse | None = None) -> EvolutionResponse:
         """Return the solution and its sensitivities, from the response nearby if there is one."""
         made = self._followed(vector)
-        if near is not None and (np.abs(vector - near.made_at) <= SETTINGS.foretold * self._sizes(vector)).all():
+        if near is not None and (np.abs(vector - near.made_at) <= VISIBLE * self._sizes(vector)).all():
             return replace(near, network=made.network, vector=vector)
         return EvolutionResponse(made.network, self._sensitivity(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
         """Return the scales of changes of unknowns; none is next to nothing by chance."""
-        sizes = np.maximum(np.abs(vector), SETTINGS.slight * self.scales)
+        sizes = np.maximum(np.abs(vector), SLIGHT * self.scales)
         for span in self.parametric.spans():
-            sizes[span] = np.maximum(sizes[span], SETTINGS.slight * float(sizes[span].max()))
+            sizes[span] = np.maximum(sizes[span], SLIGHT * float(sizes[span].max()))
         return sizes
 
     def _sensitivity(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        network, found = made.network, None
+        network = made.network
         if self._drive is not None:
             forces = partial(self._drive.forces, made.system, network, vector)
             found = self._driven(made, forces, self._drive.start(made.system, vector))
         elif (moving := self._moving(vector, made)) is not None:
             found = self._driven(made, partial(moving.forces, made.course), moving.start, moving.lifted(network.breaks))
-        if found is None:
+        else:
             others = ((self._followed(moved, network.breaks).network, size) for moved, size in self._moves(vector))
             every = [(other.coefficients - network.coefficients) / size for other, size in others]
             found = np.concatenate(every, axis=2)
@@ -144,7 +144,7 @@ class EvolutionForward(Forward):
 
     def _moves(self, vector: FloatArray) -> Iterator[tuple[FloatArray, float]]:
         """Yield the unknowns with each of them moved a little in turn, and by how much."""
-        for number, size in enumerate(SETTINGS.step * self._sizes(vector)):
+        for number, size in enumerate(STEP * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
             yield moved, float((moved - vector)[number])
@@ -168,12 +168,12 @@ class EvolutionForward(Forward):
         forces: Callable[[FloatArray], FloatArray],
         start: FloatArray,
         lifted: FloatArray | float = 0.0,
-    ) -> FloatArray | None:
-        """Return sensitivities to forces and to changes of start and boundary, unless they do not converge."""
+    ) -> FloatArray:
+        """Return sensitivities to forces and to changes of start and boundary."""
         with blas_threads(most=1):
             pieces = sensitivities(made.integrator, made.course, forces, start)
         self.budget.spend(made.integrator.operations)
-        return None if pieces is None else widened(made.system, pieces) + lifted
+        return np.asarray(widened(made.system, pieces) + lifted)
 
     def _system(self, vector: FloatArray) -> Galerkin:
         """Return the problem at values of the unknowns on the features of this one."""
@@ -188,7 +188,7 @@ class EvolutionForward(Forward):
         system = self._system(vector)
         evolution = system.evolution
         first, last = evolution.limits[0], min(evolution.limits[1], self.until)
-        tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.exact)
+        tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.cut)
         integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
             reach = system.reach(np.linspace(first, last, IN_TIME.times))
@@ -257,3 +257,92 @@ class EvolutionForward(Forward):
             values = known(X).reshape(len(times), len(basis.rule.weights), -1)
             found.append(np.tensordot(legendre_weights(), np.einsum("mp,tpc->tcm", self._tests, values), axes=1))
         return np.array(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Forcing:
+    """Where unknowns act on an evolution."""
+
+    parametric: Parametric
+    # the equation of every field, and which of its terms is the highest derivative in time
+    equations: dict[str, tuple[Dependence, int]]
+    # initial conditions, with the field and the order of the derivative in time that they give
+    initial: dict[tuple[str, int], Dependence]
+
+    @classmethod
+    def of(cls, parametric: Parametric, system: Galerkin) -> Forcing | None:
+        """Return where unknowns act, if they do so in equations for one rate each and in initial values alone."""
+        evolution = system.evolution
+        if evolution.mass or evolution.velocity or not system.is_plain:
+            return None
+        equations, initial = {}, {}
+        for statement in parametric.stated:
+            own, place = parametric.dependence(statement), statement.place
+            if isinstance(place, Interior):
+                tops = [i for i, t in enumerate(own.terms) if t.multi_index[-1] == evolution.orders.get(t.field)]
+                if len(tops) != 1:
+                    return None
+                equations[own.terms[tops[0]].field] = own, tops[0]
+            elif isinstance(place, OnPart) and place.part == parametric.problem.domain.initial:
+                ((name, index),) = own.wanted
+                initial[name, index[-1]] = own
+            elif _is_unknown(parametric, statement):
+                return None
+        return cls(parametric, equations, initial) if len(equations) == len(parametric.names) else None
+
+    def forces(self, system: Galerkin, network: EvolvedNetwork, vector: FloatArray, times: FloatArray) -> FloatArray:
+        """Return the derivative of rates by the unknowns, shape (times, n, unknowns)."""
+        basis, names = system.basis, self.parametric.names
+        X = at_times(basis.rule.points, times)
+        result = np.zeros((len(times), system.size, self.parametric.size))
+        for field, (own, top) in self.equations.items():
+            functions = basis.at_rule(dict.fromkeys(index[:-1] for _, index in own.wanted))
+            state = [
+                (network.states(times, index[-1])[:, names.index(name)] @ functions[index[:-1]].T).ravel()
+                for name, index in own.wanted
+            ]
+            values = own.values(X, state, vector)
+            slopes = own.slopes(X, None, values) / -own.by_term[top](X, None, values)[:, None]
+            result += system.forced(field, slopes.reshape(len(times), -1, slopes.shape[1]))
+        return result
+
+    def start(self, system: Galerkin, vector: FloatArray) -> FloatArray:
+        """Return the derivative of the first state by the unknowns, shape (n, unknowns)."""
+        X = at_times(system.basis.rule.points, np.array([system.evolution.limits[0]]))
+        result = np.zeros((system.size, self.parametric.size))
+        for state, own in self.initial.items():
+            values = own.values(X, [np.zeros(len(X))], vector)
+            (factor,) = (f for t, f in zip(own.terms, own.by_term, strict=True) if t.field == state[0])
+            result += system.started(state, own.slopes(X, None, values) / -factor(X, None, values)[:, None])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """An evolution beside others on the same functions: one with each unknown moved a little, and by how much."""
+
+    system: Galerkin
+    others: list[tuple[Galerkin, float]]
+
+    def forces(self, course: Trajectory, times: FloatArray) -> FloatArray:
+        """Return the derivative of rates by the unknowns, shape (times, n, unknowns)."""
+        states = course(times)
+        own = self.system.rates(times, states)
+        return np.stack([(other.rates(times, states) - own) / size for other, size in self.others], axis=2)
+
+    @property
+    def start(self) -> FloatArray:
+        """The derivative of the first state by the unknowns, shape (n, unknowns)."""
+        own = self.system.initial()
+        return np.stack([(other.initial() - own) / size for other, size in self.others], axis=1)
+
+    def lifted(self, breaks: FloatArray) -> FloatArray:
+        """Return the derivative of boundary data by the unknowns, in the whole basis: (k, degree + 1, sides, m)."""
+        own = lifted(self.system, breaks)
+        return np.concatenate([(lifted(other, breaks) - own) / size for other, size in self.others], axis=2)
+
+
+def _is_unknown(parametric: Parametric, statement: Statement) -> bool:
+    """Tell whether a statement has unknowns."""
+    numbers = set(parametric.problem.parameters) & statement.form.expression.free_symbols
+    return bool(numbers or set(statement.form.fields) - set(parametric.names))

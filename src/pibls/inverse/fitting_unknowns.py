@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,17 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.evolution import Evolution, find_evolution, suits_lines
 from pibls.inverse.cell_forward import CellForward
 from pibls.inverse.coordinates import Coordinates
-from pibls.inverse.cosines import Cosines
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.measurements import Measurements
-from pibls.inverse.noise_tests import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, alike, size_of, too_large
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
-from pibls.inverse.smoothness import LinearisedData, Smoothness, most_probable
+from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
-
-_SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 
 
 class LeftOpenError(ProblemError):
@@ -57,7 +55,7 @@ class Fits:
         parametric = Parametric(problem, bases)
         first = [basis.first(f, problem) for f, basis in zip(functions, bases, strict=True)]
         coordinates = Coordinates.of(parametric, np.concatenate([np.zeros(0), *first]))
-        smooth = [replace(_SMOOTH, size=abs(float(own[0])) or 1.0) for own in first]
+        smooth = [Smoothness(abs(float(own[0])) or 1.0, MOST, ORDERS[1]) for own in first]
         return cls(parametric, coordinates, tol, budget, seed, smooth)
 
     @property
@@ -122,7 +120,7 @@ class Fits:
         fixed = [(None, None) if f.prior is None else (f.prior.size, b.relative(f.prior.length)) for f, b in pairs]
         data = LinearisedData.of(rows[:, own], right, rows[:, others])
         least = float(np.sqrt(np.mean(np.square(measurements.floor * measurements.sizes / weighed.noise))))
-        floor = max(least, SETTINGS.rounding) if measurements.estimated else None
+        floor = max(least, ROUNDING) if measurements.estimated else None
         self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
     def plain(self, floor: float = 0.0) -> Measurements:
@@ -144,7 +142,7 @@ class Fits:
     def measurements(self, forward: Forward) -> Measurements:
         """Return the measurements as solutions of a kind can meet them."""
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
-        share = 1.0 if self.parametric.bases else SETTINGS.negligible
+        share = 1.0 if self.parametric.bases else NEGLIGIBLE
         return self.plain(share * min(forward.error, SETTINGS.coarse))
 
     def is_good(self, found: Descent) -> bool:
@@ -158,7 +156,7 @@ class Fits:
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif not statement.exact and size_of(own, robust) > SETTINGS.most * np.std(measurements.targets[span]):
+            elif not statement.exact and size_of(own, robust) > MOST * np.std(measurements.targets[span]):
                 return False
             if alike(statement, own, domain):
                 return False

@@ -16,8 +16,8 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.coordinates import first_guess
 from pibls.inverse.parametric import substituted
-from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem, Unknown, field
+from pibls.refinement.standards import MOST, POINTS
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
@@ -51,7 +51,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
     found = solve_cells_nonlinear(larger, tol, budget, seed, report) if suits_cells(larger) else None
     if found is None or _is_open(found):
         raise ProblemError(unmeasured(problem))
-    X = problem.domain.sample(SETTINGS.points, "kronecker", 0)
+    X = problem.domain.sample(POINTS, "kronecker", 0)
     columns = found.evaluate(X, [(k.name, (0,) * X.shape[1]) for k in problem.parameters])
     rows = zip(problem.parameters, guesses, sizes, columns, strict=True)
     entries = tuple(_entry(k, guess + size * own, found.error_estimate) for k, guess, size, own in rows)
@@ -72,7 +72,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
 def _is_open(found: Solution) -> bool:
     """Tell whether something can be added to a solution that did not converge."""
     answers = [stage.answer for stage in found.diagnostics.stages if stage.answer is not None]
-    endless = min(answers[-2:], default=0.0) > UNDETERMINED or (found.error_estimate or 0.0) > SETTINGS.most
+    endless = min(answers[-2:], default=0.0) > UNDETERMINED or (found.error_estimate or 0.0) > MOST
     return found.status == Status.ILL_POSED or (endless and found.status != Status.CONVERGED)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.thresholds import SETTINGS
+from pibls.refinement import VISIBLE
+from pibls.refinement.standards import MOST, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,25 +34,12 @@ def find_undetermined(
     change: Callable[[FloatArray], float],
     replaced: BoolArray | None = None,
 ) -> Undetermined:
-    """Find directions that the rows of a step do not see.
+    """Find directions that the rows of a step do not see, by more than the solver's errors.
 
-    Parameters
-    ----------
-    rows
-        Rows of the numbers in units of the noise, priors included and what unknown functions can make up for taken
-        out, in coordinates without units.
-    accuracy
-        Least size of a row sum that is not made up by the solver's errors.
-    names, vector, rates, logarithmic
-        The numbers, their values, the derivative of these by their coordinates, and which of these are logarithms.
-    change
-        By how much predictions change if the numbers do, in units of the noise.
-    replaced
-        Which numbers data would depend on if there were no unknown functions.
-
-    Examples
-    --------
-    Rows alone cannot tell a product from a sum.
+    The rows are those of the numbers in units of the noise, priors included and what unknown functions can make up for
+    taken out, in coordinates without units. ``rates`` are the derivatives of numbers by their coordinates, ``change``
+    tells how much predictions change with the numbers, in units of the noise, and ``replaced`` which numbers data would
+    depend on if there were no unknown functions. Rows alone cannot tell a product from a sum.
 
     >>> rows, values, signs = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([3.0, 3.0]), np.array([True, True])
     >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] * v[1] - 9)).remarks
@@ -66,7 +55,7 @@ def find_undetermined(
     found = np.zeros(count, dtype=bool)
     remarks, open_ones = [], []
     for group in _groups(directions[unseen]):
-        own = np.flatnonzero(np.abs(group).max(axis=0) > SETTINGS.slight)
+        own = np.flatnonzero(np.abs(group).max(axis=0) > SLIGHT)
         found[own] = True
         labels = [names[i] for i in own]
         # Coordinates of numbers that are not positive are multiples of scales, which nobody else knows of.
@@ -78,31 +67,19 @@ def find_undetermined(
             why = "unknown functions can make up for it" if made_up else "it is not determined"
             remarks.append(f"The data do not {'determine' if made_up else 'depend on'} {labels[0]}: {why}.")
             continue
-        moving = _Moving(vector, rates, own, float(np.linalg.norm(rows[:, own], 2)), accuracy, change)
+        steepest = float(np.linalg.norm(rows[:, own], 2))
+
+        def is_unseen(moved: FloatArray, own: Any = own, steepest: float = steepest) -> bool:
+            everything = vector.copy()
+            everything[own] = moved
+            length = float(np.linalg.norm((everything - vector) / rates))
+            return change(everything) <= max(VISIBLE * steepest * length, accuracy)
+
         candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)
-        kept = next((text for text, moves in candidates if all(map(moving.is_unseen, moves))), "")
+        kept = next((text for text, moves in candidates if all(map(is_unseen, moves))), "")
         told = f"only {kept} is determined" if kept else f"nothing changes along {_vectors(natural)}"
         remarks.append(f"The data do not determine {', '.join(labels[:-1])} and {labels[-1]}: {told}.")
     return Undetermined(found, tuple(remarks), tuple(open_ones))
-
-
-@dataclass(frozen=True, eq=False)
-class _Moving:
-    """Some of the numbers as they move, all others staying where they are."""
-
-    vector: FloatArray
-    rates: FloatArray
-    own: Any
-    steepest: float
-    accuracy: float
-    change: Callable[[FloatArray], float]
-
-    def is_unseen(self, moved: FloatArray) -> bool:
-        """Tell whether data do not change."""
-        everything = self.vector.copy()
-        everything[self.own] = moved
-        length = float(np.linalg.norm((everything - self.vector) / self.rates))
-        return self.change(everything) <= max(SETTINGS.foretold * self.steepest * length, self.accuracy)
 
 
 def _vectors(directions: FloatArray) -> str:
@@ -114,7 +91,7 @@ def _groups(directions: FloatArray) -> list[FloatArray]:
     reduced = _echelon(directions)
     groups: list[tuple[set[int], list[FloatArray]]] = []
     for row in reduced:
-        members, own = set(np.flatnonzero(np.abs(row) > SETTINGS.slight * np.abs(row).max()).tolist()), [row]
+        members, own = set(np.flatnonzero(np.abs(row) > SLIGHT * np.abs(row).max()).tolist()), [row]
         for other in [g for g in groups if g[0] & members]:
             groups.remove(other)
             members |= other[0]
@@ -132,7 +109,7 @@ def _echelon(directions: FloatArray) -> FloatArray:
         for other in range(len(found)):
             if other != number:
                 found[other] -= found[other, column] * found[number]
-    found[np.abs(found) < SETTINGS.slight / 10] = 0.0
+    found[np.abs(found) < SLIGHT / 10] = 0.0
     return found
 
 
@@ -168,7 +145,7 @@ def _along(free: FloatArray, factors: list[int], sizes: FloatArray) -> list[Floa
     """Return steps along free directions that leave a sum with such factors as it is."""
     across = np.array(factors) / np.linalg.norm(factors)
     steps = free - np.outer(free @ across, across)
-    return [step * (SETTINGS.most / np.abs(step / sizes).max()) for step in steps]
+    return [step * (MOST / np.abs(step / sizes).max()) for step in steps]
 
 
 def _across(free: FloatArray) -> FloatArray:
@@ -180,9 +157,7 @@ def _integers(direction: FloatArray) -> list[int] | None:
     """Return a direction as small integers, the first of them positive, if it is one of those."""
     first = direction[np.argmax(np.abs(direction))]
     ratios = [Fraction(float(v / first)).limit_denominator(SETTINGS.denominator) for v in direction]
-    if any(abs(float(r) - v / first) > SETTINGS.slight for r, v in zip(ratios, direction, strict=True)) or not all(
-        ratios
-    ):
+    if any(abs(float(r) - v / first) > SLIGHT for r, v in zip(ratios, direction, strict=True)) or not all(ratios):
         return None
     common = int(np.lcm.reduce([r.denominator for r in ratios]))
     found = [int(r * common) for r in ratios]

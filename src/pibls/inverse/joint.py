@@ -31,27 +31,28 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import draw_reference
-from pibls.inverse.aliasing import turns
 from pibls.inverse.answer import Answer
+from pibls.inverse.attempts import turns
+from pibls.inverse.cell_forward import OpenBoundary
 from pibls.inverse.coordinates import Coordinates
-from pibls.inverse.descent import Damping, Descent, place_at, search
-from pibls.inverse.measurements import Measurements
-from pibls.inverse.noise_tests import alike, size_of
-from pibls.inverse.open_boundary import OpenBoundary
+from pibls.inverse.descent import Damping, Descent, best_of, place_at, search
+from pibls.inverse.measurements import Measurements, alike, size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Interior, Problem
+from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Course, refine
 from pibls.refinement.patience import WINDOWS
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.solution import Solution
 from pibls.status import Status
 
 _STRICTEST = SETTINGS.stricter**SETTINGS.rounds
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
 _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
-_RULE = replace(_FIRST_RULE, steps=3)
+_RULE = replace(_FIRST_RULE, steps=SETTINGS.rounds)
 
 
 def suits_joint(problem: Problem) -> bool:
@@ -134,14 +135,15 @@ class Joint:
         """Search on a first tree, from other starts if the first one comes to nothing."""
         shape = (len(self.parametric.names), self.layout.reference.size)
         first = {part: np.zeros(shape) for leaf in leaves(root) for part in self.layout.parts(leaf)}
-        count = len(self.parametric.problem.parameters)
-        every: list[Descent] = []
-        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, SETTINGS.starts))]:
-            every.append(self._searched(self._window(root, first, start), start))
+
+        def tried(start: FloatArray) -> Descent:
             self.starts += 1
-            if every[-1].settled or self.budget.left == 0.0:
-                break
-        return min(every, key=lambda found: (not found.settled, float(self._sizes(found).max())))
+            return self._searched(self._window(root, first, start), start)
+
+        starts = self.coordinates.starts(len(self.parametric.problem.parameters))
+        found = best_of(starts, tried, lambda one: 0.0 if one.settled else float(self._sizes(one).max()))
+        assert found is not None
+        return found
 
     def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> OpenBoundary:
         parametric = replace(self.parametric, shares=self._shares())
@@ -158,7 +160,7 @@ class Joint:
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
         rule = _FIRST_RULE if not self.reached else _RULE
-        exact = replace(measurements, floor=SETTINGS.rounding)
+        exact = replace(measurements, floor=ROUNDING)
         found = search(window, exact, here, rough=True, nearby=True, rule=rule)
         # What turns more often than measurements can show may be something slower.
         shown = turns(window.parametric, found.place.response) <= 1.0
@@ -249,7 +251,7 @@ class Joint:
             before, after = (self._deviations(own) for own in (found.other, fit))
             noise = self._looks_like_noise(found.other).all() and self._looks_like_noise(fit).all()
             strictest = max(float(own.max()) for own in self.reached[fit].forward.parametric.shares) < 1.0 / _STRICTEST
-            if not noise or (after > (1.0 - SETTINGS.negligible) * before).all() or strictest:
+            if not noise or (after > (1.0 - NEGLIGIBLE) * before).all() or strictest:
                 return found, fit
             found = replace(found, other=fit)
 
@@ -312,11 +314,11 @@ def _split(marker: ErrorMarking, fit: Fit, sizes: FloatArray, most: float) -> tu
     total, held = sum(squares.values()), 0.0
     splits: dict[Cell, list[tuple[int, float | None]]] = {}
     for part in sorted(squares, key=squares.__getitem__, reverse=True):
-        if splits and (len(splits) >= most or held >= (1.0 - SETTINGS.slight) * total):
+        if splits and (len(splits) >= most or held >= (1.0 - SLIGHT) * total):
             break
         splits[part.cell] = [(int(rough[part].argmax()), None)]
         held += squares[part]
-    return refined(fit.root, splits), min(held / ((1.0 - SETTINGS.slight) * total), 1.0) if total > 0 else 1.0
+    return refined(fit.root, splits), min(held / ((1.0 - SLIGHT) * total), 1.0) if total > 0 else 1.0
 
 
 def _chosen(every: list[Compared]) -> Compared:
@@ -325,7 +327,7 @@ def _chosen(every: list[Compared]) -> Compared:
     More cells would follow measurements against equations, and not show that they contradict each other.
     """
     first, last = every[0], every[-1]
-    stays = last.estimate > SETTINGS.negligible and last.fit.residual > SETTINGS.most * first.fit.residual
+    stays = last.estimate > NEGLIGIBLE and last.fit.residual > MOST * first.fit.residual
     return first if stays else last
 
 
@@ -350,7 +352,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     joint = Joint(parametric, coordinates, layout, budget)
     course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
-    fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SETTINGS.slight, budget=budget.left), None)
+    fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SLIGHT, budget=budget.left), None)
     loop.answers.append(joint.answer())
     if loop.answers[0] > UNDETERMINED:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])

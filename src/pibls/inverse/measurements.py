@@ -10,46 +10,33 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.coordinates import Coordinates
-from pibls.inverse.noise_tests import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import POINTS
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
+from scipy.special import gammaincc, ndtr, ndtri
 
-__all__ = ["Measurements", "Weighed"]
+from pibls.problem.domain import DomainLike
 
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """All measurements of a problem, one set after the other, and priors.
-
-    Attributes
-    ----------
-    parametric, coordinates
-        The problem, and coordinates of its unknowns.
-    floor
-        Share of the size of measurements that solutions are wrong by: no noise is less.
-    means, deviations
-        Prior of the coefficients of unknown functions, after those of numbers, which are none of its business.
-    until
-        Time after which measurements are left aside.
-    left_out
-        Standard deviation of what every unknown function has beyond its basis.
-    taken
-        How many degrees of freedom fields took that measurements helped to determine.
-    """
+    """All measurements of a problem, one set after the other, and priors."""
 
     parametric: Parametric
     coordinates: Coordinates
-    floor: float = 0.0
+    floor: float = 0.0  # share of the size of measurements that solutions are wrong by: no noise is less
+    # means, deviations: prior of the coefficients of unknown functions; that of numbers is in their coordinates
     means: FloatArray = field(default_factory=lambda: np.zeros(0))
     deviations: FloatArray = field(default_factory=lambda: np.zeros(0))
-    until: float = np.inf
-    left_out: tuple[float, ...] = ()
-    taken: float = 0.0
+    until: float = np.inf  # time after which measurements are left aside
+    left_out: tuple[float, ...] = ()  # standard deviation of what every unknown function has beyond its basis
+    taken: float = 0.0  # how many degrees of freedom fields took that measurements helped to determine
 
     @cached_property
     def kept(self) -> BoolArray:
@@ -107,7 +94,7 @@ class Measurements:
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         slopes = np.vstack([own for _, own in found])
         # Where an unknown is out of reach, solutions change with it by their errors alone.
-        least = max(self.floor, SETTINGS.rounding) * self.reach(response, vector)
+        least = max(self.floor, ROUNDING) * self.reach(response, vector)
         slopes = np.where(np.abs(slopes) > least, slopes, 0.0)
         return np.concatenate([values for values, _ in found]) - self.targets, slopes
 
@@ -124,7 +111,7 @@ class Measurements:
     def _about(self) -> FloatArray:
         """Points all over the domain and at its first time, but for times that are left aside."""
         domain = self.parametric.problem.domain
-        X = domain.sample(SETTINGS.points, "kronecker", 0)
+        X = domain.sample(POINTS, "kronecker", 0)
         if domain.time is None:
             return X
         axis, first = domain.coordinates.index(domain.time), X.copy()
@@ -134,7 +121,7 @@ class Measurements:
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
-        share = max(self.floor, SETTINGS.rounding)
+        share = max(self.floor, ROUNDING)
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
@@ -142,7 +129,7 @@ class Measurements:
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
-        noise = max(self.floor, SETTINGS.rounding) * self.sizes
+        noise = max(self.floor, ROUNDING) * self.sizes
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes
@@ -206,3 +193,52 @@ def _huber_weights(scaled: FloatArray) -> FloatArray:
     array([1. , 0.5])
     """
     return SETTINGS.huber / np.maximum(np.abs(scaled), SETTINGS.huber)
+
+
+_NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those on both sides
+
+
+def size_of(residuals: FloatArray, robust: bool) -> float:
+    """Return the root mean square of residuals, without outliers if there may be some.
+
+    >>> round(size_of(np.array([1.0, -1.0, 0.5, 100.0]), robust=True), 4)
+    1.4826
+    """
+    if robust:
+        return float(np.median(np.abs(residuals)) / ndtri(0.75))
+    return float(np.sqrt(np.mean(np.square(residuals))))
+
+
+def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
+    """Tell whether residuals in units of their stated noise are larger than chance makes them.
+
+    If there may be outliers, these are no more than half of the data.
+
+    >>> too_large(np.full(20, 1.0), 1.0), too_large(np.full(20, 3.0), 1.0)
+    (False, True)
+    >>> too_large(np.array([0.5, 0.2, 1e3]), 0.0, robust=True)
+    False
+    """
+    if robust:
+        return bool(np.median(np.abs(scaled)) > SETTINGS.sure)
+    degrees = max(len(scaled) - free, 0.5)
+    return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
+
+
+def alike(statement: Statement, residual: FloatArray, domain: DomainLike) -> bool:
+    """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
+
+    The sign test over pairs of neighbours: on a line, it is the test by the number of runs.
+    """
+    count = len(residual)
+    if not isinstance(statement.place, AtPoints) or count <= _NEIGHBOURS:
+        return False
+    from scipy.spatial import cKDTree
+
+    X = statement.place.points / np.ptp(np.asarray(domain.bounds), axis=1)
+    _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
+    ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])
+    # Neighbours are each other's neighbours. Of independent signs, products over different pairs are uncorrelated.
+    pairs = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+    signs = np.sign(residual)[pairs]
+    return bool(float(signs.prod(axis=1).sum()) / np.sqrt(len(pairs)) > SETTINGS.sure)

@@ -13,13 +13,11 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.inverse.cosines import Cosines
-from pibls.inverse.thresholds import SETTINGS
+from pibls.inverse.smoothness import Cosines
 from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
-
-__all__ = ["Dependence", "Parametric", "substituted"]
+from pibls.refinement.standards import PLAIN, POINTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +25,11 @@ class Parametric:
     """A problem with unknown numbers and unknown functions.
 
     The unknowns are one vector: the numbers, then the coefficients of every function in its basis.
-
-    Attributes
-    ----------
-    problem
-        The problem as it was stated.
-    bases
-        A basis for every unknown function.
-    shares
-        Where measurements take part in determining the fields, beside equations and conditions: how much every value of
-        every set counts, one as much as equations.
     """
 
-    problem: Problem
-    bases: tuple[Cosines, ...] = ()
+    problem: Problem  # as it was stated
+    bases: tuple[Cosines, ...] = ()  # one for every unknown function
+    # where measurements help to determine fields: how much every value of every set counts, one as much as equations
     shares: tuple[FloatArray, ...] = ()
 
     @property
@@ -77,7 +66,7 @@ class Parametric:
     def _as_measured(self, statement: Statement) -> Statement:
         place = statement.place
         if isinstance(place, OnPart):
-            points, normals = place.part.sample(SETTINGS.points, "kronecker", 0)
+            points, normals = place.part.sample(POINTS, "kronecker", 0)
         elif isinstance(place, AtPoints):
             points, normals = place.points, None
         else:
@@ -87,7 +76,7 @@ class Parametric:
             )
         size = float(np.abs(statement.form.source_function(points, normals)).max()) or 1.0
         zeros = np.zeros(len(points))
-        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + SETTINGS.certain * size)
+        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + PLAIN * size)
 
     def spans(self) -> list[slice]:
         """Return where the coefficients of every function stand in the vector."""
@@ -163,23 +152,11 @@ class Parametric:
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How one residual depends on the fields that are solved for and on the unknowns, at points.
-
-    Attributes
-    ----------
-    parametric
-        The problem.
-    terms
-        Derivatives of fields that occur, and among them those of unknown functions.
-    residual
-        The residual, a function of the terms and the numbers.
-    by_term, by_number
-        Its derivatives by these.
-    """
+    """How one residual depends on the fields that are solved for and on the unknowns, at points."""
 
     parametric: Parametric
-    terms: tuple[Term, ...]
-    residual: Function
+    terms: tuple[Term, ...]  # derivatives of fields that occur, and among them those of unknown functions
+    residual: Function  # of the terms and the numbers
     by_term: tuple[Function, ...]
     by_number: tuple[Function, ...]
 

@@ -16,12 +16,12 @@ from pibls.inverse.evolution_forward import EvolutionForward
 from pibls.inverse.fitting_unknowns import Fits, LeftOpenError
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
-from pibls.inverse.likelihood import LikelihoodProfile
 from pibls.inverse.response import Forward
+from pibls.inverse.spread import LikelihoodProfile
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine
-from pibls.refinement.patience import UNKNOWNS
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 
@@ -72,7 +72,7 @@ class Search:
         if not fits.parametric.measured:
             raise ProblemError(unmeasured(fits.parametric.problem))
         attempts = Attempts(fits, max(fits.tol, self._coarse))
-        course: Course[Answer] = Course(fits.budget, UNKNOWNS, self.report)
+        course: Course[Answer] = Course(fits.budget, None, self.report)
         refine(self, attempts.run(), course)
         answer = self.compare(self._renewed(course.every[-1].found))
         far, sides = LikelihoodProfile(answer.measurements, answer.found, answer.covariance).farthest()
@@ -91,7 +91,7 @@ class Search:
 
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= SETTINGS.negligible and found.forward.tol <= self.fits.tol
+        return found.estimate <= NEGLIGIBLE and found.forward.tol <= self.fits.tol
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -108,7 +108,7 @@ class Search:
         """Return the unknowns by more accurate solutions, if they can be had."""
         before, finest, place = found.forward.tol, self._finest(found.forward), found.found.place
         leap = found.rms <= SETTINGS.accuracy * before and not self.fits.parametric.bases
-        tol = finest if leap else max(finest, min(self.fits.tol, before * SETTINGS.slight))
+        tol = finest if leap else max(finest, min(self.fits.tol, before * SLIGHT))
         return self.fits.settled(place.point, tol, place.response)
 
     def _finest(self, forward: Forward) -> float:
@@ -133,7 +133,7 @@ class Search:
         per_unknown = max(len(plain.targets) / max(parametric.size, 1), 1.0)
         # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
         least = self.fits.tol if parametric.bases and not self.fits.is_large else SETTINGS.coarse
-        return float(np.clip(SETTINGS.negligible * min(shares) / np.sqrt(per_unknown), least, SETTINGS.slight))
+        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), least, SLIGHT))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""

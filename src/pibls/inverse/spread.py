@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from pibls.checks import FloatArray
-from pibls.inverse.descent import Place
+from pibls.inverse.descent import Descent, Place, place_at, search
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.thresholds import SETTINGS
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ def _inverse_root(rows: FloatArray) -> FloatArray:
     """Return R⁻¹ of the rows, with next to nothing in the place of directions that they do not see."""
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    padded = np.vstack([rows / sizes, SETTINGS.rounding * np.eye(len(sizes))])
+    padded = np.vstack([rows / sizes, ROUNDING * np.eye(len(sizes))])
     upper = np.linalg.qr(padded, mode="r")
     return np.asarray(solve_triangular(upper, np.eye(len(sizes))) / sizes[:, None])
 
@@ -64,7 +66,7 @@ def _say(scaled: FloatArray, doubt: FloatArray) -> FloatArray:
     >>> _say(np.array([0.0, SETTINGS.huber, 20.0]), np.array([0.1, 0.1, 0.1])).tolist()
     [1.0, 0.5, 0.01]
     """
-    return np.asarray(np.maximum(ndtr((SETTINGS.huber - np.abs(scaled)) / np.maximum(doubt, 1e-300)), SETTINGS.slight))
+    return np.asarray(np.maximum(ndtr((SETTINGS.huber - np.abs(scaled)) / np.maximum(doubt, 1e-300)), SLIGHT))
 
 
 def _pull(measurements: Measurements, scaled: FloatArray, free: float) -> FloatArray:
@@ -79,3 +81,52 @@ def _pull(measurements: Measurements, scaled: FloatArray, free: float) -> FloatA
             mean = float(np.mean(np.square(np.clip(scaled[span], -cut, cut))))
             found[span] = max(mean / share, normal)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodProfile:
+    """The end of a search, and how uncertain coordinates are there."""
+
+    measurements: Measurements
+    found: Descent
+    covariance: FloatArray
+
+    def farthest(self) -> tuple[Descent, set[tuple[int, float]]]:
+        """Return a place out of all proportion that explains data as well as the end of the search, or that end.
+
+        Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there. Numbers
+        that are known well enough, but for data that do not limit them on one side, come with that side.
+        """
+        numbers = len(self.measurements.parametric.problem.parameters)
+        sizes = self.measurements.coordinates.sizes(self.found.place.point)[:numbers]
+        shares = np.sqrt(np.diag(self.covariance)[:numbers]) / sizes
+        sides: set[tuple[int, float]] = set()
+        for number in np.flatnonzero((shares > SETTINGS.nonlinear) & (shares < SETTINGS.largest)).tolist():
+            for sign in (1.0, -1.0):
+                far = self._walked(number, sign * shares[number] * sizes[number], SETTINGS.largest * sizes[number])
+                if far is not None and (shares[number] > MOST or (number, 1.0) in sides):
+                    return far, set()
+                if far is not None:
+                    sides.add((number, sign))
+        return self.found, sides
+
+    def _walked(self, number: int, deviation: float, limit: float) -> Descent | None:
+        """Hold a number farther and farther away and fit the others, as long as data do not mind."""
+        place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
+        forward, coordinates = self.found.forward, self.measurements.coordinates
+        weighed = self.measurements.weighed(place.residual)
+        most = weighed.misfit(place) + (1.0 - NEGLIGIBLE) * SETTINGS.away**2
+        here, step = self.found, SETTINGS.away * deviation
+        while abs(here.place.point[number] - place.point[number]) < limit:
+            target = here.place.point + step * course
+            if not coordinates.low[number] <= target[number] <= coordinates.high[number]:
+                return None
+            held = replace(self.measurements, coordinates=coordinates.held(number, target, abs(deviation)))
+            there = place_at(forward, self.measurements, target, here.place.response)
+            if there is None or forward.is_spent:
+                return None
+            here = search(forward, held, there, rough=True, nearby=True)
+            if weighed.misfit(here.place) > most:
+                return None
+            step *= 2.0
+        return here

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class InverseSettings:
     """Numbers that decide in a search for unknowns; ``settings.huber`` is one of them."""
 
-    rounding: float = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
-    finest: float = 1e-10  # relative accuracy beyond which cells of high degree gain nothing but rounding
     coarse: float = 1e-4  # accuracy of solutions while unknowns are looked for, and of bases: noise is mostly more
-    certain: float = 1e-3  # relative noise of conditions on unknown functions: ten times as much as bases may miss
-    slight: float = 0.01  # share that is hardly a part of something
-    negligible: float = 0.1  # share that does not matter beside the rest
-    most: float = 0.5  # share from which on it is the larger part
-    foretold: float = 0.02  # share of a change by which linear models may be wrong and still be used
-    nonlinear: float = (
-        0.2  # change of a coordinate (a logarithm, or a share of a scale) that linear models do not follow
-    )
+    nonlinear: float = 0.2  # change of a logarithm, or of a share of a scale, that linear models do not follow
     sure: float = 4.0  # standard deviations beyond which chance explains nothing: one in 16 000
-    huber: float = (
-        1.345  # standard deviations beyond which outliers count by their size: 95 % efficient without (Huber)
-    )
+    huber: float = 1.345  # standard deviations beyond which outliers count by their size: 95 % efficient (Huber)
     away: float = 2.0  # standard deviations of the first look beside the best fit: about where 95 % end
     settled: float = 0.3  # standard deviations that numbers may move by on a finer tree, found together with fields
     accuracy: float = 30.0  # times the error of solutions that may be errors: estimates are mostly within three times
     largest: float = 10.0  # coordinates beyond are out of all proportion: a factor of e¹⁰, or ten scales
     longest: float = 1.5  # change of a logarithm in one step: more is seldom linear
-    step: float = 1e-5  # relative change of an unknown for differences: half of the digits of a solution
-    points: int = 200  # points all over a domain that sample a function
     samples: int = 48  # points from one measurement to the next, and measurements that are looked at for oscillations
-    rounds: int = 4  # repetitions of something that mostly settles after one or two
+    rounds: int = 4  # repetitions of something that mostly settles after one or two, and other starts to compare with
     starts: int = 8  # starts at most, where the first comes to nothing
-    alternatives: int = 3  # starts that look for other values that fit as well
     decades: float = 3.0  # decades about a start without bounds that other starts are spread over
     early: int = 3  # early measurements per unknown that a search begins with, and times as many that come next
     share: float = 0.2  # share of the remaining budget for one solution while unknowns are looked for
@@ -45,3 +33,4 @@ class InverseSettings:
 
 
 SETTINGS = InverseSettings()
+STEP = float(np.cbrt(np.finfo(np.float64).eps))  # relative change of an unknown for differences

@@ -89,8 +89,10 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
     with blas_threads():
         system = assemble(problem, points, network, recipe.scaling)
         assembled = time.perf_counter()
-        weights, residual, facts = _solved(system, recipe)
+        weights, residual, violation, factor = _solved(system, recipe)
     solved = time.perf_counter()
+    pairs = [(block, residual[block.rows]) for block in system.blocks]
+    pairs += [(block, violation[block.rows]) for block in system.constraint_blocks]
     shape = (len(problem.fields), network.size)
     diagnostics = Diagnostics(
         method=recipe.method,
@@ -98,15 +100,17 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
         seed=recipe.seed,
         nodes=network.size,
         rows=system.shape[0] + sum(b.count for b in system.constraint_blocks),
-        residuals=_residuals(system, residual, facts.pop("violation")),
+        solver=factor.name,
+        rank=factor.rank,
+        condition=factor.condition,
+        residuals=residual_record(pairs),
         seconds={"assembly": assembled - start, "solve": solved - assembled},
-        **facts,
     )
     return Solution(problem, network.to_numpy(), weights.reshape(shape), Status.FITTED, diagnostics)
 
 
-def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Solve with a solver that may be a stranger's."""
+def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    """Return weights, the residuals of rows and of those that hold exactly, and the factor; solvers may be strange."""
     try:
         return _solve(system, recipe)
     except PiblsError:
@@ -118,23 +122,19 @@ def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dic
         ) from error
 
 
-def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Return weights, the residual of the rows, and the report of the solver."""
-    if system.constraints is not None:
-        return _solve_constrained(system, recipe)
-    factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
-    _check_factor(factor, recipe.solver)
-    weights = _checked(factor.solve(system.rhs), system.shape[1], "weights", recipe.solver)
-    residual = _checked(factor.residual(system.rhs), system.shape[0], "residuals", recipe.solver)
-    return weights, residual, _facts(factor, np.empty(0))
-
-
-def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    rows, columns = system.shape
+    factor: Any
+    if system.constraints is None:
+        factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
+        _check_factor(factor, recipe.solver)
+        weights = _checked(factor.solve(system.rhs), columns, "weights", recipe.solver)
+        return weights, _checked(factor.residual(system.rhs), rows, "residuals", recipe.solver), np.empty(0), factor
     factor = constrained(recipe.solver, system.matrix, system.constraints, ridge=recipe.ridge)
-    weights = factor.solve(system.rhs, system.constraint_rhs)
-    violation = host(system.constraint_rhs - system.constraints @ weights)
-    residual = host(system.rhs - system.matrix @ weights)
-    return _checked(weights, system.shape[1], "weights", recipe.solver), residual, _facts(factor, violation)
+    found = factor.solve(system.rhs, system.constraint_rhs)
+    violation = host(system.constraint_rhs - system.constraints @ found)
+    residual = host(system.rhs - system.matrix @ found)
+    return _checked(found, columns, "weights", recipe.solver), residual, violation, factor
 
 
 def _check_factor(factor: object, solver: Solver) -> None:
@@ -155,16 +155,6 @@ def _checked(values: Any, count: int, name: str, solver: Solver) -> FloatArray:
             "Add a ridge with lambda_reg, or use the solver 'lstsq'."
         )
     return array
-
-
-def _facts(factor: Any, violation: FloatArray) -> dict[str, Any]:
-    return {"solver": factor.name, "rank": factor.rank, "condition": factor.condition, "violation": violation}
-
-
-def _residuals(system: System, residual: FloatArray, violation: FloatArray) -> dict[str, Residual]:
-    return residual_record(
-        [*((b, residual[b.rows]) for b in system.blocks), *((b, violation[b.rows]) for b in system.constraint_blocks)]
-    )
 
 
 def residual_record(pairs: Iterable[tuple[Block, FloatArray]]) -> dict[str, Residual]:

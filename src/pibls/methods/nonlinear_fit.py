@@ -47,19 +47,11 @@ def fit_nonlinear(
     *,
     near: bool = False,
 ) -> Solution:
-    """Solve a nonlinear problem with one network.
+    """Solve a nonlinear problem with one network, from a function of any network; there can be no ridge.
 
-    Parameters
-    ----------
-    problem, points, network, recipe
-        What to solve, where, with which nodes and how; there can be no ridge.
-    start
-        A function to start from, of any network; zero if left out, or one where zero is no start.
-    near
-        Whether the start is close to a solution: then no time is spent on what only helps from afar.
+    Left out, the start is zero, or one where zero is no start. If it is ``near`` a solution, no time is spent on what
+    only helps from afar.
 
-    Examples
-    --------
     >>> from pibls import PIELM, Points, problems
     >>> problem = problems.nonlinear_spring()
     >>> solution = PIELM(nodes=60, activation="sin", scale=3.0).fit(problem, Points.sample(problem, 150))
@@ -73,29 +65,20 @@ def fit_nonlinear(
             "The 'lambda_reg' parameter must be 0 for nonlinear problems, whose steps are damped where needed. "
             f"Got {recipe.ridge:g} instead."
         )
+
+    def fitted(first: Evaluate | None) -> Solution:
+        descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver, near)
+        here, end = descent.run(first)
+        return descent.solution(recipe, here, end, {"solve": time.perf_counter() - begun})
+
     with blas_threads():
         try:
-            return _fitted(problem, points, network, recipe, start, near, begun)
+            return fitted(start)
         except PiblsError:
             if start is not None:
                 raise
             # At zero an equation may have no value, or a square no slope.
-            return _fitted(problem, points, network, recipe, one, near, begun)
-
-
-def _fitted(
-    problem: Problem,
-    points: Points,
-    network: BroadNetwork,
-    recipe: Recipe,
-    start: Evaluate | None,
-    near: bool,
-    begun: float,
-) -> Solution:
-    """Iterate from a start; return the end as a solution with its record."""
-    descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver, near)
-    here, end = descent.run(start)
-    return descent.solution(recipe, here, end, {"solve": time.perf_counter() - begun})
+            return fitted(one)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
+from pibls.writing import replaced
 
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
@@ -113,7 +113,8 @@ class Store:
         """Keep the failures of a run, line by line; a run without failures leaves no such file."""
         path = self.out / _FAILURES
         if failures:
-            path.write_text("".join(f"{' '.join(line.split())}\n" for line in failures), encoding="utf-8")
+            lines = "".join(f"{' '.join(line.split())}\n" for line in failures)
+            replaced(path, lambda place: place.write_text(lines, encoding="utf-8"))
         else:
             path.unlink(missing_ok=True)
 
@@ -139,12 +140,8 @@ def _key(text: str) -> str:
 
 def _write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(value, file, default=dict)  # records may be mappings of other kinds
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    text = json.dumps(value, default=dict)  # records may be mappings of other kinds
+    replaced(path, lambda place: place.write_text(text, encoding="utf-8"))
 
 
 def _read(path: Path) -> Cell:

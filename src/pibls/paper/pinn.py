@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray, check_choice, check_integer, check_number, cut, shorten
-from pibls.errors import InputError, MissingDependencyError, ProblemError
+from pibls.errors import InputError, ProblemError
 from pibls.features import Activation, EnhancementGroup, FeatureGroup, activation, draw_features
 from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
 from pibls.paper.pinn_loss import Loss, padded
-from pibls.paper.pinn_training import Trained, WeightLayout, copied, train
+from pibls.paper.pinn_training import Trained, WeightLayout, appetite, copied, required_torch, train
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
@@ -29,7 +29,6 @@ _MOST_LAYERS = 100
 _ARRAYS, _COPIES = 12, 130  # arrays of entries, and of weights, that training a batch takes in all
 _PASSES = 45  # over the derivatives of nodes, there and back
 _ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
-BUSY = 2**32  # bytes that keep a GPU longer than it takes to start the kernels that move them
 _MANY = 2**22  # entries of all arrays of a pass; with fewer, threads wait for each other longer than they work
 
 
@@ -284,9 +283,9 @@ def train_together(
     """Train networks that were checked, in batches, and yield each batch as it is finished."""
     if not fits:
         return
-    torch = _torch()
+    torch = required_torch()
     where = placing("cpu" if device is None else device)(0.0).device
-    for numbers in batches(fits, *_appetite(where)):
+    for numbers in batches(fits, *appetite(where)):
         batch = [fits[number] for number in numbers]
         place = placing(where, getattr(torch, batch[0].method.dtype))
         entries = len(batch) * batch[0].method.entries(batch[0].problem, batch[0].points)
@@ -373,26 +372,6 @@ def batches(fits: Sequence[PinnFit], enough: int, most: int) -> list[list[int]]:
         result.append(batch)
     names = [activation(fit.method.activation).name for fit in fits]
     return [sorted(batch, key=lambda number: names[number]) for batch in result]
-
-
-def _appetite(device: Any) -> tuple[int, int]:
-    """Return how many bytes that a step moves keep a device busy, and how many a batch may take there."""
-    import torch
-
-    if device.type != "cuda":
-        return 2**22, 2**28
-    torch.cuda.empty_cache()  # or what earlier batches left would not count as free
-    return BUSY, torch.cuda.mem_get_info(device)[0] // 2
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingDependencyError(
-            "PINN needs PyTorch to train, which is not installed; install it with: pip install pibls[torch]"
-        ) from None
-    return torch
 
 
 def _reporter(progress: Callable[[int, float], object] | None) -> Callable[[int, float], None]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.errors import SolveError
+from pibls.errors import MissingDependencyError, SolveError
 from pibls.limits import in_words
 from pibls.paper.pinn_lbfgs import Lbfgs
 from pibls.paper.pinn_loss import Loss
@@ -24,6 +24,7 @@ _MOMENTS, _SMALL = (0.9, 0.999), 1e-8  # of Adam, as everywhere
 _EVERY = 25  # iterations between two entries of the record
 _HISTORY = (10, 50)  # steps that L-BFGS remembers, at least and at most
 _WARM = 3  # iterations before one is recorded to be replayed
+BUSY = 2**32  # bytes that keep a GPU longer than it takes to start the kernels that move them
 
 
 def copied(tensor: Any) -> FloatArray:
@@ -264,3 +265,24 @@ def _recorded(step: Callable[[], None]) -> Callable[[], None]:
         return step
     replay: Callable[[], None] = graph.replay
     return replay
+
+
+def appetite(device: Any) -> tuple[int, int]:
+    """Return how many bytes that a step moves keep a device busy, and how many a batch may take there."""
+    import torch
+
+    if device.type != "cuda":
+        return 2**22, 2**28
+    torch.cuda.empty_cache()  # or what earlier batches left would not count as free
+    return BUSY, torch.cuda.mem_get_info(device)[0] // 2
+
+
+def required_torch() -> Any:
+    """Return PyTorch, or say how to install it."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependencyError(
+            "PINN needs PyTorch to train, which is not installed; install it with: pip install pibls[torch]"
+        ) from None
+    return torch

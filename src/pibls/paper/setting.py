@@ -10,7 +10,7 @@ import numpy as np
 from pibls import problems
 from pibls.checks import FloatArray, check_choice, check_integer
 from pibls.geometry import Points, PointSet, Star
-from pibls.geometry.polar_radius import SymbolicRadius
+from pibls.geometry.star import SymbolicRadius
 from pibls.paper.published import PAPER_NAMES, published
 from pibls.problem import Problem
 from pibls.report import metrics

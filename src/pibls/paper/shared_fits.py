@@ -167,7 +167,7 @@ def _residuals(
     weights: FloatArray, values: Mapping[Key, FloatArray], scorer: Scorer, number: int, rows: SharedRows
 ) -> FloatArray:
     judge = scorer.judges[number]
-    sizes = judge.linear_references(values)
+    sizes = judge.references_of(values)
     held = rows.places(scorer.problem, scorer.folds[number].held_rows)
     places = dict(zip(scorer.problem.statements, held, strict=True))
     total = np.zeros(weights.shape[1])

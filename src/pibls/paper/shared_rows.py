@@ -14,8 +14,9 @@ from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.paper.folds import Fold, IndexArray
 from pibls.problem import MultiIndex, Problem
+from pibls.solution.residuals import root_mean_square
 from pibls.system import Penalties, assemble
-from pibls.tuning.judge import Evaluates, Judge, root_mean_square
+from pibls.tuning.judge import Evaluates, Judge
 
 Key = tuple[str, MultiIndex]
 

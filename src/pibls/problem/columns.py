@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,22 +13,22 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray, cut
-from pibls.errors import TextError
-
-_LARGEST_FILE = 50_000_000
-_MOST_NUMBERS = 5_000_000
+from pibls.errors import PiblsError, TextError
+from pibls.reading import check_pieces, read_bytes
 
 
 def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
     """Return the columns of a CSV file, which errors call ``name``, by the names in its first line."""
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise TextError(f"The file has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.", path=name)
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        content = read_bytes(path)
+        check_pieces(content, "CSV", name)
+        with io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="") as stream:
             return _columns(csv.reader(stream), name)
     except TextError:
         raise
-    except (OSError, ValueError, csv.Error) as error:
+    except PiblsError as error:
+        raise TextError(str(error), path=name) from error
+    except (ValueError, csv.Error) as error:
         raise TextError(f"The file cannot be read as CSV: {cut(str(error))}.", path=name) from error
 
 
@@ -34,15 +36,13 @@ def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
     heading = [entry.strip() for entry in next(reader, [])]
     if not heading or not all(heading) or len(set(heading)) < len(heading) or _is_number(heading[0]):
         raise TextError("The first line of a table must name its columns, each once: x,y,value.", path=name)
-    values: list[float] = []
+    values = array("d")
     for row in entries_of(reader, heading, name):
-        values += numbers_in(row, range(len(row)), heading, name, reader.line_num)
-        if len(values) > _MOST_NUMBERS:
-            raise TextError(f"The table has more than {_MOST_NUMBERS} numbers; thin it out.", path=name)
+        values.extend(numbers_in(row, range(len(row)), heading, name, reader.line_num))
     if not values:
         raise TextError("The table has no rows below its first line.", path=name)
-    array = np.array(values).reshape(-1, len(heading))
-    return dict(zip(heading, array.T, strict=True))
+    table = np.array(values).reshape(-1, len(heading))
+    return dict(zip(heading, table.T, strict=True))
 
 
 def entries_of(reader: Any, heading: list[str], name: str) -> Iterator[list[str]]:

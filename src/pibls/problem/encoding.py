@@ -17,7 +17,7 @@ from sympy.logic.boolalg import Boolean
 from pibls.checks import HIGHEST_ORDER, cut, shorten
 from pibls.errors import FileFormatError
 from pibls.problem.interface import Flux, Inside, Outside
-from pibls.problem.measured import Measured
+from pibls.problem.measured import Measured, is_unsure
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.program import value_of
 from pibls.problem.symbols import Data, Field, Normal, data, normal
@@ -202,7 +202,11 @@ class _TreeReader:
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         measures = _measured(kind, parts)
         settings = {"evaluate": False} if kind in SEARCHING else {}
-        return replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
+        # SymPy only writes a sum down; a step it looks for.
+        made = replace(measures, expression=_FUNCTIONS[kind](*arguments)) if kind == "Add" else measures
+        if is_unsure(kind, parts, made):
+            raise _too_large(kind, parts, "what double precision knows of a constant")
+        return made if kind == "Add" else replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
 
     def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:
         """Read a data function, bound to its callable if one was given."""

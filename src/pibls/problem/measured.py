@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from pibls.problem.symbols import Data, Field
 
 _UNCOUNTED, _MOST_TERMS = 100_000, 5_000
 _MOST_WRITTEN, _CALL = 150_000, 100  # nodes that SymPy writes out in about five seconds; a derivative takes as long as
+_ROUNDING, _STEPS = 1e-12, ("floor", "ceiling", "Mod")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,25 @@ class Measured:
         if isinstance(self.expression, sp.MatrixBase):
             return "vector"
         return "number" if isinstance(self.expression, sp.Expr) else "condition"
+
+
+def is_unsure(kind: str, parts: Sequence[Measured], made: Measured) -> bool:
+    """Tell whether double precision does not know a constant: its terms cancel, or its steps are far out.
+
+    SymPy would look for as many digits as that takes, or for a polynomial of which it is a root.
+
+    >>> two, three = Measured(sp.sqrt(2), 2**0.5), Measured(sp.sqrt(3), 3**0.5)
+    >>> both = Measured(sp.sqrt(5 + 2 * sp.sqrt(6)), 2**0.5 + 3**0.5)
+    >>> rest = Measured(both.expression - two.expression, 3**0.5)
+    >>> is_unsure("Add", [rest, three], Measured(rest.expression - three.expression, 1e-16))
+    True
+    """
+    numbers = [abs(part.number) for part in parts if part.number is not None]
+    if made.number is None or len(numbers) < len(parts):
+        return False
+    if kind == "Add":
+        return abs(made.number) <= _ROUNDING * sum(numbers) and not isinstance(made.expression, sp.Number)
+    return kind in _STEPS and max(numbers) > 2**53
 
 
 def tree_size(expression: sp.Basic) -> int:
@@ -106,4 +127,4 @@ def _written(node: sp.Basic, dimension: int) -> tuple[int, int]:
         return copies * size * max(growths) ** order, max(growths)
     if isinstance(node, sp.Mul | sp.Add):
         return size, sum(growths) if isinstance(node, sp.Mul) else max(growths)
-    return size, 1 + max(growths)
+    return size, 2 + max(growths)  # a derivative of an inner function, and a factor that is compared with all others

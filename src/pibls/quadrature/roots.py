@@ -11,9 +11,10 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 
 Holds = Callable[..., Any]
 
-_SCAN, _SECTIONS = 33, 16
-_TO_ROUNDING = 13  # rounds of sections, after which an interval is as short as digits allow
-_SHORTEST = 1e-13
+_SECTIONS = 16
+_TO_ROUNDING = round(-np.log(np.finfo(np.float64).eps) / np.log(_SECTIONS))  # rounds to the shortest interval there is
+CLOSE = 1e-9  # of a length: places nearer to each other count as one
+ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _STEPS = 60
 
 
@@ -53,7 +54,7 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     places and the numbers of their ranges, which never fall; it may have a column for each condition.
     """
     every = np.arange(len(start))
-    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, _SCAN)
+    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, 2 * _SECTIONS + 1)
     s[:, -1] = stop
 
     def holds(places: FloatArray, rows: IntArray) -> BoolArray:
@@ -72,7 +73,7 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     row, cuts = np.concatenate([every, row, every]), np.concatenate([start, (low + high) / 2, stop])
     order = np.lexsort((cuts, row))
     row, cuts = row[order], cuts[order]
-    apart = (np.diff(cuts, prepend=-np.inf) > _SHORTEST) | (np.diff(row, prepend=-1) > 0)
+    apart = (np.diff(cuts, prepend=-np.inf) > ROUNDING) | (np.diff(row, prepend=-1) > 0)
     row, cuts = row[apart], cuts[apart]
     between = np.flatnonzero(row[1:] == row[:-1])
     row, low, high = row[between], cuts[between], cuts[between + 1]

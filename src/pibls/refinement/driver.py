@@ -51,7 +51,7 @@ class Course(Generic[Found]):
     """A refinement as far as it has come."""
 
     budget: Budget  # what may be spent
-    patience: Patience  # when stages that bring nothing end it
+    patience: Patience | None  # when stages that bring nothing end it
     report: Callable[..., Any]  # called with what is being done, seconds, a size, a residual and an estimated error
     # stages, every: records and comparisons so far
     stages: list[Stage] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Course(Generic[Found]):
         """Return why not to go on, or None."""
         return (
             method.limit(found)
-            or self.patience.limit(self.stages)
+            or (self.patience and self.patience.limit(self.stages))
             or method.cost(found).limit(self.budget, self.stages)
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from pibls.refinement.standards import FALLS
 from pibls.refinement.stopping import ROUNDING, Patience
 
 # A tree that happens to agree with the next says little: means over four trees are compared. A solution of which no
@@ -45,7 +46,4 @@ NETWORKS = Patience(
 )
 
 # Measurements with noise let estimates fall slowly.
-WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=0.8)
-
-# As long as solutions become more accurate, unknowns do: only the budget ends that.
-UNKNOWNS = Patience("", window=sys.maxsize, pays=0.0)
+WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=FALLS)

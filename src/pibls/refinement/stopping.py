@@ -10,15 +10,14 @@ from enum import Enum
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.refinement.standards import FALLS, NEGLIGIBLE
 from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Stage
 from pibls.status import Status
 
 VISIBLE = 0.03  # share of a solution that shows on a plot: where less is missed, a solution is plausible
 ROUNDING = 1e-10  # estimates below are limited by round-off, where refinement no longer pays
-_HELPS = 0.8  # share of the error of a stage that the next one may leave, if a larger budget is to help
-_TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
-_MORE = 10.0  # times as much budget is proposed
+GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
 
 
 class Reason(Enum):
@@ -41,6 +40,15 @@ class Reason(Enum):
     def sentence(self) -> str:
         """The sentence, with braces for facts."""
         return self.value[1]
+
+    @property
+    def is_outer(self) -> bool:
+        """Whether it comes from outside: then it says nothing about the problem.
+
+        >>> Reason.MEMORY.is_outer, Reason.STAGNATION.is_outer
+        (True, False)
+        """
+        return self in (Reason.MEMORY, Reason.DEADLINE, Reason.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str, flaw:
         return Status.CONVERGED, " ".join([f"{message}.", *words])
     place = f"is {estimate:.1e}, {'above' if estimate > tol else 'within'} the tolerance {tol:g}"
     known = place if np.isfinite(estimate) else "is not known"
-    return Status.STALLED, " ".join([f"The estimated error {known}.", str(stop), *words]).rstrip()
+    return Status.STALLED, " ".join(filter(None, [f"The estimated error {known}.", str(stop), *words]))
 
 
 def more_budget(given: float, stages: Sequence[Stage]) -> str:
@@ -153,6 +161,7 @@ def more_budget(given: float, stages: Sequence[Stage]) -> str:
     'The estimate no longer falls, so that a larger budget is unlikely to help.'
     """
     known = [stage.estimate for stage in stages if stage.estimate is not None]
-    if len(known) > 1 and _HELPS * min(known[:-1]) < known[-1] < _TELLS:
+    # Errors of solutions that are not resolved yet tell nothing.
+    if len(known) > 1 and FALLS * min(known[:-1]) < known[-1] < NEGLIGIBLE:
         return "The estimate no longer falls, so that a larger budget is unlikely to help."
-    return f"Give a larger budget, such as budget={_MORE * given:g}."
+    return f"Give a larger budget, such as budget={given / NEGLIGIBLE:g}."

@@ -119,6 +119,9 @@ def in_words(stages: Sequence[Stage]) -> list[str]:
     return [f"{name} {course} in {last.iteration} iterations, {last.seconds:.2f} s"]
 
 
+_MOST_TOLD = 10_000  # residuals and stages: a solve has dozens
+
+
 @dataclass(frozen=True)
 class Residual:
     """Size of a residual over its points, in the units of its equation."""
@@ -210,6 +213,9 @@ class Diagnostics:
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
         # Earlier versions kept checks of theorems, which are the study's now.
+        lists = [values.get(name) or () for name in ("residuals", "stages", "iterations")]
+        if sum(map(len, lists)) > _MOST_TOLD:
+            raise ValueError(f"it tells of more than {_MOST_TOLD} residuals and stages")
         plain = {name: value for name, value in from_plain(values).items() if name != "theorems"}
         residuals = {name: built(Residual, entry) for name, entry in plain["residuals"].items()}
         stages = tuple(built(Stage, entry) for entry in plain.get("stages", ()))

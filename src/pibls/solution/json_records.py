@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +29,7 @@ from pibls.solution.evolved import EvolvedNetwork
 Arrays = dict[str, FloatArray]
 RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork
 Network = RicherNetwork | DeepNetwork
+_MOST_COMBINED = 50
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
 _CELLS = ("tree", "cuts", "centers", "halves", "weights", "samples", "owners")
@@ -181,12 +183,47 @@ def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
     return _region_record(on)
 
 
+@dataclass(frozen=True)
+class Domains:
+    """Reads the domains of a file: equal ones once, and not so many combinations that finding their boundaries is long.
+
+    >>> Domains(()).check({"shape": "Combination", "first": {}, "second": {}})
+    """
+
+    symbols: tuple[sp.Symbol, ...]
+    known: dict[str, Domain] = field(default_factory=dict)
+    combined: list[Any] = field(default_factory=list)
+
+    def read(self, record: Any) -> Domain:
+        """Return the domain of a record."""
+        key = json.dumps(record, sort_keys=True)
+        if key not in self.known:
+            self.check(record)
+            self.known[key] = Domain.from_dict(record, self.symbols, _decode_shape)
+        return self.known[key]
+
+    def check(self, record: Any) -> None:
+        """Count the combinations of one more domain, and refuse too many."""
+        todo = [record]
+        while todo:
+            entry = todo.pop()
+            if isinstance(entry, dict) and entry.get("shape") == "Combination":
+                self.combined.append(entry)
+            below = entry.values() if isinstance(entry, dict) else entry
+            todo += [value for value in below if isinstance(value, dict | list)]
+        if len(self.combined) > _MOST_COMBINED:
+            raise FileFormatError(
+                f"The problem combines {len(self.combined)} shapes, and files hold up to {_MOST_COMBINED}. Make one "
+                "Outline of their rings."
+            )
+
+
 def problem_from(
     record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
 ) -> Problem:
     """Rebuild a problem from :func:`problem_record`."""
     symbols = _symbols(record["coordinates"])
-
+    domains = Domains(symbols)
     written = Written(len(symbols))
 
     def read(tree: Any) -> Any:
@@ -194,9 +231,9 @@ def problem_from(
         written.add(expression)
         return expression
 
-    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
+    domain = domains.read(record["domain"])
     conditions = [
-        _condition_from(c, f"condition_{i}", arrays, symbols, read) for i, c in enumerate(record["conditions"])
+        _condition_from(c, f"condition_{i}", arrays, domains, read) for i, c in enumerate(record["conditions"])
     ]
     exact = None if record["exact"] is None else {name: read(tree) for name, tree in record["exact"].items()}
     truth = {name: read(tree) for name, tree in record["truth"].items()} if "truth" in record else None
@@ -207,22 +244,22 @@ def _condition_from(
     record: Mapping[str, Any],
     key: str,
     arrays: Mapping[str, FloatArray],
-    symbols: tuple[sp.Symbol, ...],
+    domains: Domains,
     read: Callable[[Any], Any],
 ) -> AnyCondition:
     settings: dict[str, Any] = {"weight": record["weight"], "exact": record["exact"]}
     if record["kind"] == "Periodic":
-        named = {symbol.name: symbol for symbol in symbols}
+        named = {symbol.name: symbol for symbol in domains.symbols}
         return Periodic(read(record["u"]), named[record["coordinate"]], record["derivatives"], **settings)
     if record["kind"] == "Mean":
         return Mean(read(record["u"]), record["value"], **settings)
     if record["kind"] == "Interface":
         where = record["on"]
-        on = Domain.from_dict(where["shape"], symbols, _decode_shape) if "shape" in where else read(where["condition"])
+        on = domains.read(where["shape"]) if "shape" in where else read(where["condition"])
         return Interface([read(tree) for tree in record["equations"]], on, weight=record["weight"])
     if record["kind"] == "Observation":
-        return _observation_from(record, key, arrays, symbols, read, settings)
-    place = _place_from(record["on"], arrays, symbols)
+        return _observation_from(record, key, arrays, domains, read, settings)
+    place = _place_from(record["on"], arrays, domains)
     return Condition(read(record["equation"]), place, label=str(record["kind"]), **settings)
 
 
@@ -230,7 +267,7 @@ def _observation_from(
     record: Mapping[str, Any],
     key: str,
     arrays: Mapping[str, FloatArray],
-    symbols: tuple[sp.Symbol, ...],
+    domains: Domains,
     read: Callable[[Any], Any],
     settings: dict[str, Any],
 ) -> Observation:
@@ -241,24 +278,24 @@ def _observation_from(
     if "columns" in record:
         settings["columns"] = tuple(map(str, record["columns"]))
     if "regions" in record:
-        regions = [_region_from(region, symbols) for region in record["regions"]]
+        regions = [_region_from(region, domains) for region in record["regions"]]
         settings["regions"] = [regions[number] for number in record["region_of"]]
     return Observation(read(record["u"]), points, values, noise, **settings)
 
 
-def _region_from(record: Mapping[str, Any], symbols: tuple[sp.Symbol, ...]) -> Any:
-    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
+def _region_from(record: Mapping[str, Any], domains: Domains) -> Any:
+    domain = domains.read(record["domain"])
     return _part(domain, record["part"]) if "part" in record else domain
 
 
-def _place_from(record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp.Symbol, ...]) -> Any:
+def _place_from(record: Any, arrays: Mapping[str, FloatArray], domains: Domains) -> Any:
     if record is None:
         return None
     if "initial" in record:
         return INITIAL
     if "points" in record:
         return arrays[record["points"]]
-    return _region_from(record, symbols)
+    return _region_from(record, domains)
 
 
 def _encode_shape(expression: sp.Expr) -> dict[str, Any]:

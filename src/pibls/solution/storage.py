@@ -21,10 +21,12 @@ from pibls.checks import FloatArray, cut, refusal, shorten
 from pibls.errors import FileFormatError, printable
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
+from pibls.reading import check_pieces, parsed_json
 from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
 from pibls.solution.json_records import (
     Arrays,
+    Domains,
     Network,
     RicherNetwork,
     network_from,
@@ -73,6 +75,8 @@ def save(solution: Solution, path: str | Path) -> Path:
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
+    check_pieces(members[_RECORD], "JSON", "The record of the solution")
+    Domains(solution.problem.domain.coordinates).check(record["problem"]["domain"])
     if len(members[_RECORD]) > _LARGEST_RECORD:
         raise FileFormatError(
             f"The record of the solution has {len(members[_RECORD])} bytes, and up to {_LARGEST_RECORD} can be read "
@@ -179,6 +183,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     record = _json(members[_RECORD], source)
     _check_version(record, source)
     try:
+        _show(record)
         arrays = {
             n.removesuffix(".npy"): _array(c, n.removesuffix(".npy")) for n, c in members.items() if n.endswith(".npy")
         }
@@ -191,11 +196,11 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             network,
             arrays["weights"],
             Status(record["status"]),
-            Diagnostics.from_dict(_shown(record["diagnostics"])),
+            Diagnostics.from_dict(record["diagnostics"]),
             None if estimate is None else _estimate(estimate),
             posterior_from(record.get("posterior"), arrays),
             _richer_from(record.get("richer"), arrays, problem, source, data or {}),
-            parameters=None if (own := record.get("parameters")) is None else Parameters.from_dict(_shown(own)),
+            parameters=None if (own := record.get("parameters")) is None else Parameters.from_dict(own),
         )
         str(solution)  # a record that cannot be told is damaged
         return solution
@@ -262,12 +267,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int, source: Path) -> N
 
 
 def _json(content: bytes, source: Path) -> dict[str, Any]:
-    try:
-        if content.count(b"[") + content.count(b"{") > _LARGEST_RECORD // 40:
-            raise ValueError("it has too many lists")
-        value = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite_number)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source} is damaged: its record is not JSON ({error}).") from error
+    name = f"The record of {source}"
+    value = parsed_json(content, name, parse_constant=_refuse_constant, parse_float=_finite_number)
     if not isinstance(value, dict):
         raise FileFormatError(f"{source} is damaged: its record is not an object.")
     return value
@@ -284,13 +285,17 @@ def _finite_number(digits: str) -> float:
     return number
 
 
-def _shown(value: Any) -> Any:
-    """Return a record whose texts can be printed."""
+def _show(value: Any) -> Any:
+    """Return a record whose texts can all be printed, changed in its place."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {printable(key): _shown(entry) for key, entry in value.items()}
-    return [_shown(entry) for entry in value] if isinstance(value, list) else value
+        for key in [key for key in value if not key.isprintable()]:
+            value[printable(key)] = value.pop(key)
+    for key, entry in list(value.items()) if isinstance(value, dict) else enumerate(value):
+        if isinstance(entry, str | dict | list):
+            value[key] = _show(entry)
+    return value
 
 
 def _check_version(record: Mapping[str, Any], source: Path) -> None:

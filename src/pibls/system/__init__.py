@@ -1,7 +1,14 @@
 """ROWS: the equation and conditions at points become one scaled least-squares system."""
 
-from pibls.system.assemble import assemble, check_linear, check_points_match, check_squares, system_bytes
-from pibls.system.blocks import Block, System
+from pibls.system.assemble import (
+    Block,
+    System,
+    assemble,
+    check_linear,
+    check_points_match,
+    check_squares,
+    system_bytes,
+)
 from pibls.system.scaling import Balanced, Fixed, Penalties, RowScaling
 from pibls.system.tangent import Evaluate, check_known, linearised
 

@@ -1,4 +1,4 @@
-"""Fill the least-squares system: coefficients times derivatives of the nodes, a row block per statement."""
+"""The least-squares system: coefficients times derivatives of the nodes, a row block per statement."""
 
 from __future__ import annotations
 
@@ -15,16 +15,50 @@ from pibls.features import BroadNetwork
 from pibls.geometry import Points, PointSet
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import available_cores, require_memory
-from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, RowScaling
-
-__all__ = ["assemble", "check_linear", "check_points_match", "check_squares", "system_bytes"]
 
 _WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
 _BEYOND_MEMORY = 2**200  # larger than any memory, and still a float
 _LARGEST = 1e100  # squares and products of larger entries would overflow
 _SMALLEST_SQUARE = 1e-280
 _WORTH_THREADS = 200_000  # entries below which starting threads takes longer than they save
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of the system that belong to one statement."""
+
+    name: str  # name of the statement
+    rows: slice  # where they stand
+    is_equation: bool  # whether they state a differential equation rather than a condition
+    scale: float = 1.0  # what the rows were multiplied with; divide a residual by it to get physical units back
+    norm: float = 0.0  # root mean square of the row norms before that
+    noise: FloatArray | None = None  # what each row was divided by before that, for measurements of known noise
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """``min ‖matrix · w − rhs‖`` subject to ``constraints · w = constraint_rhs``.
+
+    The columns are the nodes of the network, once per field.
+    """
+
+    matrix: Any
+    rhs: Any
+    blocks: tuple[Block, ...]
+    constraints: Any = None
+    constraint_rhs: Any = None
+    constraint_blocks: tuple[Block, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, constraints not counted."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
 
 def system_bytes(problem: Problem, points: Points, nodes: int) -> int:
@@ -46,25 +80,34 @@ def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: R
     >>> assemble(problem, points, network).shape
     (21, 8)
     """
-    _check(problem, points, network)
-    scaling = Balanced() if scaling is None else scaling
+    check_linear(problem)
+    check_points_match(problem, points)
+    dimension = len(problem.domain.coordinates)
+    if network.dimension != dimension or points.interior.shape[1] != dimension:
+        raise InputError(
+            f"The problem has {dimension} coordinates, the network {network.dimension} and the points "
+            f"{points.interior.shape[1]}; make both for this problem."
+        )
     columns = network.size * len(problem.fields)
     require_memory(
         system_bytes(problem, points, network.size),
         f"a system of {sum(points.sets[s.source].rows for s in problem.statements)} rows and {columns} columns",
         "Use fewer points or fewer nodes.",
     )
-    soft = Target.of([s for s in problem.statements if not s.exact], points, columns, network)
-    hard = Target.of([s for s in problem.statements if s.exact], points, columns, network)
+    soft = _Target.of([s for s in problem.statements if not s.exact], points, columns, network)
+    hard = _Target.of([s for s in problem.statements if s.exact], points, columns, network)
     # What overflows is found by value, and refused with the name of its rows.
+    groups: dict[int, list[Statement]] = {}
+    for statement in problem.statements:
+        groups.setdefault(id(points.sets[statement.source]), []).append(statement)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for group in by_point_set(problem.statements, points):
-            fill_rows(group, problem, points.sets[group[0].source], network, soft, hard)
-    blocks = scale_rows(soft, scaling)
+        for group in groups.values():
+            _fill_rows(group, problem, points.sets[group[0].source], network, soft, hard)
+    blocks = _scale_rows(soft, scaling or Balanced())
     if not hard.statements:
         return System(soft.matrix, soft.rhs, blocks)
     # A constraint has no weight; unit rows keep its tolerance meaningful.
-    return System(soft.matrix, soft.rhs, blocks, hard.matrix, hard.rhs, scale_rows(hard, Balanced()))
+    return System(soft.matrix, soft.rhs, blocks, hard.matrix, hard.rhs, _scale_rows(hard, Balanced()))
 
 
 def check_points_match(problem: Problem, points: Points) -> None:
@@ -95,19 +138,8 @@ def check_linear(problem: Problem) -> None:
         raise ProblemError(f"This problem {what}, and only linear problems can be solved here. {remedy}")
 
 
-def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
-    check_linear(problem)
-    check_points_match(problem, points)
-    dimension = len(problem.domain.coordinates)
-    if network.dimension != dimension or points.interior.shape[1] != dimension:
-        raise InputError(
-            f"The problem has {dimension} coordinates, the network {network.dimension} and the points "
-            f"{points.interior.shape[1]}; make both for this problem."
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class Target:
+class _Target:
     """A matrix under construction and where each statement's rows go."""
 
     statements: tuple[Statement, ...]
@@ -117,12 +149,11 @@ class Target:
     xp: Any
 
     @classmethod
-    def of(cls, statements: Sequence[Statement], points: Points, columns: int, network: BroadNetwork) -> Target:
-        blocks = []
-        start = 0
-        for statement in statements:
-            stop = start + points.sets[statement.source].rows
-            blocks.append(Block(statement.name, slice(start, stop), statement.is_equation, noise=statement.noise))
+    def of(cls, statements: Sequence[Statement], points: Points, columns: int, network: BroadNetwork) -> _Target:
+        blocks, start = list[Block](), 0
+        for s in statements:
+            stop = start + points.sets[s.source].rows
+            blocks.append(Block(s.name, slice(start, stop), s.is_equation, noise=s.noise))
             start = stop
         xp = array_namespace(network.center)
         if is_numpy_namespace(xp):
@@ -137,13 +168,6 @@ class Target:
         return self.blocks[self.statements.index(statement)].rows
 
 
-def by_point_set(statements: Sequence[Statement], points: Points) -> list[list[Statement]]:
-    groups: dict[int, list[Statement]] = {}
-    for statement in statements:
-        groups.setdefault(id(points.sets[statement.source]), []).append(statement)
-    return list(groups.values())
-
-
 def _coefficients(statement: Statement, X: FloatArray, normals: FloatArray | None, place: Any) -> dict[str, Any]:
     """Return {field: {multi-index: number or column}} of a linear form at points."""
     result: dict[str, dict[MultiIndex, Any]] = {}
@@ -153,8 +177,8 @@ def _coefficients(statement: Statement, X: FloatArray, normals: FloatArray | Non
     return result
 
 
-def fill_rows(
-    group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: Target, hard: Target
+def _fill_rows(
+    group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: _Target, hard: _Target
 ) -> None:
     """Fill the rows of all statements on one point set; each derivative of the nodes is computed once."""
 
@@ -168,7 +192,9 @@ def fill_rows(
     for statement in group:
         target = hard if statement.exact else soft
         rows = target.rows(statement)
-        target.rhs[rows] = place(_right_hand_side(statement, where))
+        source = statement.form.source_function(where.points, where.normals)
+        source = source if where.weights is None else np.array(where.averaged(source))
+        target.rhs[rows] = place(-source if statement.targets is None else statement.targets - source)
         for name, form in _coefficients(statement, where.points, where.normals, place).items():
             first = problem.field_names.index(name) * network.size
             forms.append(form)
@@ -187,14 +213,7 @@ def fill_rows(
             out -= value
 
 
-def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
-    source = statement.form.source_function(where.points, where.normals)
-    if where.weights is not None:
-        source = np.array(where.averaged(source))
-    return -source if statement.targets is None else statement.targets - source
-
-
-def scale_rows(target: Target, scaling: RowScaling) -> tuple[Block, ...]:
+def _scale_rows(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
     """Scale the rows in place and return the blocks with their factors."""
     norms = []
     for statement, block in zip(target.statements, target.blocks, strict=True):
@@ -208,10 +227,8 @@ def scale_rows(target: Target, scaling: RowScaling) -> tuple[Block, ...]:
         _check_range(block.name, factor, norm, float(target.xp.max(target.xp.abs(target.rhs[block.rows]))))
         target.matrix[block.rows, :] *= factor
         target.rhs[block.rows] *= factor
-    return tuple(
-        replace(block, scale=factor, norm=norm)
-        for block, factor, norm in zip(target.blocks, factors, norms, strict=True)
-    )
+    found = zip(target.blocks, factors, norms, strict=True)
+    return tuple(replace(block, scale=factor, norm=norm) for block, factor, norm in found)
 
 
 def _check_range(name: str, factor: float, norm: float, largest: float) -> None:

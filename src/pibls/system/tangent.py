@@ -34,15 +34,6 @@ def check_known(problem: Problem) -> None:
 def linearised(problem: Problem, state: Evaluate) -> Problem:
     """Return the linear problem that one Newton step from a state solves; its solution is the next state.
 
-    Parameters
-    ----------
-    problem
-        A problem, nonlinear or not.
-    state
-        The function to linearise about, and its derivatives.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Dirichlet, coordinates, field

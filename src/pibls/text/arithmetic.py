@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER
 from pibls.problem.interface import flux, inside, outside
-from pibls.problem.measured import Measured, tree_size
+from pibls.problem.measured import Measured, is_unsure, tree_size
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.symbols import Data, Field
 from pibls.text.vocabulary import NamedFunction
@@ -102,7 +102,14 @@ def add(operands: Sequence[Measured], signs: Sequence[int]) -> Measured:
     number = _value(lambda *values: sum(s * v for s, v in zip(signs, values, strict=True)), operands)
     pairs = list(zip(signs, operands, strict=True))
     size = sum(operand.size + (sign < 0) for sign, operand in pairs) + 1
-    return _made(Measured(sp.S.Zero, number, size, _order(operands)), lambda: _total(pairs))
+    result = _made(Measured(sp.S.Zero, number, size, _order(operands)), lambda: _total(pairs))
+    return _sure("Add", operands, result)
+
+
+def _sure(kind: str, operands: Sequence[Measured], result: Measured) -> Measured:
+    if is_unsure(kind, operands, result):
+        raise RefusedError("This constant is not known in double precision: its digits cancel. Write its value.")
+    return result
 
 
 def _total(pairs: Sequence[tuple[int, Measured]]) -> Any:
@@ -188,6 +195,7 @@ def apply(function: NamedFunction, name: str, operands: Sequence[Measured]) -> M
             raise RefusedError(f"{name} is given more than {_LARGEST_ARGUMENT} parts; simplify its argument.")
         # A polynomial has a few parts per power of its argument.
         result = replace(result, size=2 * (int(operands[0].number or 0) + 1) * (operands[1].size + 2))
+    _sure(name, operands, result)
     return _made(result, lambda: function.make(*(operand.expression for operand in operands)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ class Document:
     folder: FilePath | None
     places: Mapping[Path, Span]
     folders: tuple[FilePath, ...] = ()
+    files: list[FilePath] = field(default_factory=list)  # those that were read beside it
 
     def text(self, path: Path, value: str) -> Text:
         """Return a string of the document with the places of its characters."""

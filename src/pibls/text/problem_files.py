@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import WAYS, check_bytes, check_choice, shorten
-from pibls.errors import InputError, PiblsError, TextError
+from pibls.errors import InputError, PiblsError, TextError, printable
 from pibls.problem import AnyCondition, Condition, Interface, Problem
 from pibls.problem.measured import Measured, Written
 from pibls.problem.symbols import data as data_function
@@ -31,6 +31,8 @@ _KEYS = (
     *("conditions", "exact", "truth", "solve", "output"),
 )
 _LARGEST = 2_000_000
+_MOST_ENTRIES = 1_000  # names, equations or conditions
+_MOST_SCATTERED = 200_000  # points that triangles are made of in a few seconds
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,15 @@ class ProblemFile:
         Solver options.
     output
         Files to be made.
+    files
+        Files that it reads.
     """
 
     title: str
     problem: Problem
     solve: SolveOptions = field(default_factory=SolveOptions)
     output: Outputs = field(default_factory=Outputs)
+    files: tuple[Path, ...] = ()
 
 
 def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> Problem:
@@ -120,6 +125,8 @@ def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[
         raise InputError(f"The 'path' parameter of read_problem must be a path. Got {shorten(path)} instead.")
     place = Path(path)
     try:
+        if place.exists() and not place.is_file() and not place.is_dir():
+            raise ValueError("it is a device or a pipe")  # which may never end
         with place.open("rb") as stream:
             content = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
@@ -145,6 +152,9 @@ def read_text(text: str, folder: str | os.PathLike[str] | None = None) -> Proble
 def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Path, ...] = ()) -> ProblemFile:
     _, table = parse_document(source, name, folder, folders)
     table.allow(*_KEYS)
+    for key, value in table.data.items():
+        if isinstance(value, dict | list) and len(value) > _MOST_ENTRIES:
+            raise table.error(key, f"There are {len(value)} entries here, and {_MOST_ENTRIES} are allowed.")
     names = _names(table)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
@@ -163,7 +173,8 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
     entries = table.table("output")
     entries.allow(*(entry.name for entry in fields(Outputs)))
     outputs = Outputs(**{key: local_name(entries, key) for key in entries.data})
-    return ProblemFile(table.string("title"), problem, _options(table, names, problem), outputs)
+    title, files = printable(table.string("title")), tuple(table.document.files)
+    return ProblemFile(title, problem, _options(table, names, problem), outputs, files)
 
 
 def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:
@@ -214,6 +225,9 @@ def _data(table: Table, label: str, names: Names) -> Measured:
     columns = read_columns(table, "file")
     points = np.stack([column(table, "file", columns, name) for name in along], axis=1)
     values = column(table, "column" if "column" in table else "file", columns, value)
+    if choice == "linear" and len(along) > 1 and len(points) > _MOST_SCATTERED:
+        message = f"The table has {len(points)} points, and triangles are made of up to {_MOST_SCATTERED}. Thin it out"
+        raise table.error("file", f'{message}, or use method = "nearest".')
     if len(np.unique(points, axis=0)) < len(points):
         raise table.error("file", "The table has a point twice; give each point one value.")
     found = Interpolant(table.string("file"), tuple(along), value, choice, points, values)

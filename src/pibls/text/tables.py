@@ -43,6 +43,7 @@ def file_beside(table: Table, key: str, kind: str, folders: tuple[Path, ...] = (
     # A link could lead out of the folder.
     if not any(path.is_relative_to(Path(place).resolve()) for place in (folder, *folders)) or not path.is_file():
         raise table.error(key, f"There is no file {cut(name)} in the folder of the problem file.")
+    table.document.files.append(path)
     return path
 
 

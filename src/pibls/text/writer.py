@@ -304,7 +304,7 @@ def write_table(entries: Mapping[str, Any]) -> list[str]:
 def write_domain(domain: Any) -> list[tuple[str, Entries]]:
     """Return the tables ``[domain]`` and ``[time]``."""
     if isinstance(domain, TimeInterval):
-        return [("[time]", {domain.time.name: [domain.start, domain.stop]})]
+        return [("[time]", {domain.coordinates[0].name: [domain.start, domain.stop]})]
     if isinstance(domain, Product):
         return write_domain(domain.domain) + write_domain(domain.interval)
     return [("[domain]", write_shape(domain, shape_names(domain)))]
@@ -322,7 +322,7 @@ def write_shape(shape: Domain, names: dict[Domain, str]) -> Entries:
     if isinstance(shape, Combination):
         entries = {"shape": shape.operation, "of": [write_shape(part, names) for part in _within(shape)]}
     elif isinstance(shape, Extrusion):
-        entries |= {"of": write_shape(shape.shape, names), symbols[-1]: list(shape.limits)}
+        entries |= {"of": write_shape(shape.base, names), symbols[-1]: list(shape.limits)}
     elif isinstance(shape, Box):
         entries |= {name: list(limits) for name, *limits in zip(symbols, shape.lower, shape.upper, strict=True)}
     else:

@@ -16,22 +16,15 @@ from pibls.geometry import Points
 from pibls.limits import STOPS, in_words
 from pibls.methods import PIBLS
 from pibls.problem import Problem
+from pibls.refinement import Reason, Stop, verdict
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.json_records import RicherNetwork
 from pibls.status import Status
-from pibls.tuning.fitting import Fitting, estimated_error, of_unknown_error
+from pibls.tuning.fitting import COMPARED, Fitting, estimated_error, of_unknown_error
 from pibls.tuning.grow import new_nodes, with_nodes
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
-
-__all__ = ["Method", "default_method", "solve_as_told"]
-
-# A seed far from those a user would try, so that the second network is independent of any other run.
-_SECOND = 1_000_003
-_DEFAULT_POINTS = 2000
-_LEAST_NODES = 120
-_JUDGE_NODES = 1000
-_COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
 
 
 class Method(Protocol):
@@ -54,7 +47,7 @@ def solve_as_told(
 ) -> Solution:
     """Fit the given method at the given points, and estimate the error with a richer network."""
     chosen = default_method(problem) if method is None else method
-    where = Points.sample(problem, _DEFAULT_POINTS, method="kronecker", seed=seed) if points is None else points
+    where = Points.sample(problem, 2 * COMPARED, method="kronecker", seed=seed) if points is None else points
     report(Progress("solve", budget.elapsed))
     solution = _fitted(chosen, problem, where, seed, device)
     if late := budget.late:
@@ -62,40 +55,37 @@ def solve_as_told(
     begun = budget.elapsed
     report(Progress("estimate", begun, solution.diagnostics.nodes))
     try:
-        richer, estimate = _compared(solution, seed, device, budget)
+        richer, estimate = _compared(solution, tol, Fitting(problem, seed, device), budget)
     except STOPS as stop:
         return of_unknown_error(solution, in_words(stop))
-    met = estimate <= tol
-    message = f"The estimated error {estimate:.1e} is {'within' if met else 'above'} the tolerance {tol:g}."
-    record = replace(
-        solution.diagnostics,
-        seconds={**solution.diagnostics.seconds, "estimate": budget.elapsed - begun},
-        message=f"{message} {solution.diagnostics.message}".rstrip(),
-    )
     # A fit that says of itself that it came to nothing may still be like another that starts from it.
-    status = Status.CONVERGED if met and solution.status != Status.STALLED else Status.STALLED
+    met = estimate <= tol and solution.status != Status.STALLED
+    ended = Stop(Reason.TOLERANCE if met else Reason.LOST)
+    status, message = verdict(tol, estimate, ended, solution.diagnostics.message)
+    seconds = {**solution.diagnostics.seconds, "estimate": budget.elapsed - begun}
+    record = replace(solution.diagnostics, seconds=seconds, message=message)
     return replace(solution, status=status, error_estimate=estimate, diagnostics=record, richer=richer)
 
 
 def _compared(
-    solution: Solution, seed: int, device: Any, budget: Budget
+    solution: Solution, tol: float, fitting: Fitting, budget: Budget
 ) -> tuple[tuple[RicherNetwork, FloatArray], float]:
     """Return a richer network on points of its own, and the error of a solution estimated by its distance to that.
 
     The points of the solve may be too few, and its network too narrow: neither is used without more of both.
     """
     network, problem = solution.network, solution.problem
-    second = Fitting(problem, seed + _SECOND, device)
+    second = replace(fitting, seed=fitting.seed_for("a second network"))
     if not isinstance(network, BroadNetwork):
-        limit = budget.part(most=_COMPARISON_BUDGET)
         start = None if problem.is_linear else solution
-        other = solve_wide(problem, _COMPARISON_TOL, limit, second.seed, lambda _: None, device=device, start=start)
+        asked = (problem, NEGLIGIBLE * tol, budget.part(MOST), second.seed, lambda _: None)
+        other = solve_wide(*asked, device=second.device, start=start)
     else:
-        nodes = max(network.size // 2, _LEAST_NODES)
+        nodes = max(network.size // 2, second.pilot_nodes)
         groups = new_nodes(solution, nodes, np.random.default_rng(second.seed))
         wide = with_nodes(network, groups)
         other = second.fit_network(wide, second.points(wide.size), solution.evaluate, close=True)
-    judge = second.judge(min(_JUDGE_NODES, network.size))
+    judge = second.judge(network.size)
     estimate = estimated_error(judge(solution).total, judge(other).total, second.distance(solution, other))
     return (cast(RicherNetwork, other.network), other.weights), estimate
 

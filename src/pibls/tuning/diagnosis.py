@@ -19,26 +19,22 @@ from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
+from pibls.refinement import VISIBLE
+from pibls.refinement.standards import POINTS, SLIGHT
+from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import MET, clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_on_line
-from pibls.wellposed.sensitivity import sensitivity_of
+from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
 
-__all__ = ["solve_by_cells"]
-
-_SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
-_WIDELY = 0.25  # share of the points of a statement at which it is not met
-_PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
-_LITTLE = 0.01  # of the size of a solution
-_POINTS = 200
-_GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
-_PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
+_PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
 _RUNAWAY = (
     "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
     "backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give conditions "
@@ -70,7 +66,7 @@ def solve_by_cells(
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
 
         def glanced(at: Problem, tol: float, diagnose: Diagnose | None = None) -> Solution:
-            return solve_cells(at, tol, budget.part(most=_GLANCE), diagnose=diagnose, **common)
+            return solve_cells(at, tol, budget.part(most=GLANCE), diagnose=diagnose, **common)
 
         told = _told_at_once(first, tol, glanced)
         diagnose = partial(_flaw, tol, budget, seed)
@@ -82,7 +78,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
     if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
-        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
+        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), SLIGHT * SLOPES)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
         return None
@@ -107,14 +103,14 @@ def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop)
     if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
         return _RUNAWAY, ""
     unmet = _is_in_doubt(solution, tol)
-    if unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE:
+    if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
         found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
             return ("" if found.is_unseen else lacks) or found.in_words(), ""
         # A sensitive problem may have a residual because its solution is not found yet. Networks know no interfaces.
         joined = any(isinstance(s.place, Across) for s in problem.statements)
-        if unmet and max(found.sizes) < _SENSITIVE and not joined:
+        if unmet and max(found.sizes) < SENSITIVE and not joined:
             lacks = _contradiction(solution, seed, budget) or lacks
     switching = analysis_of(problem).switching
     return lacks, "" if switching is None else switching.reading
@@ -128,7 +124,7 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
     """
     if solution.status == Status.CONVERGED:
         lacking = solution.diagnostics.stages[-1].residual or 0.0
-        return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
+        return lacking > min(tol, SLIGHT) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
     unmet = bool(_unmet(solution))
     if not unmet or solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
         return unmet
@@ -143,27 +139,22 @@ def _unmet(solution: Solution) -> dict[str, float]:
     That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
     inside.
     """
-    domain = solution.problem.domain
-    interior = domain.sample(_POINTS, "kronecker", 3)
-    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
-    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
-    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
-    found = {}
-    for statement in given:
-        form = statement.form
-        slots = [(term.field, term.multi_index) for term in form.terms]
-        inside = [known[slot] for slot in slots]
+    interior, found = solution.problem.domain.sample(POINTS, "kronecker", 3), {}
+    for statement in solution.problem.statements:
+        X, normals, form = interior, None, statement.form
         if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
-            state = solution.evaluate(X, slots)
-        else:
-            X, normals, state = interior, None, inside
+            X, normals = statement.place.part.sample(POINTS, "kronecker", 3)
+        elif not statement.is_equation:
+            continue
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        inside = solution.evaluate(interior, slots)
+        state = inside if X is interior else solution.evaluate(X, slots)
         left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
-        size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
-        if np.mean(np.abs(left) > MET * size) > _WIDELY:
-            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
+        size = float(max(np.abs(own).max() for own in [form.source_function(X, normals), *terms]))
+        if np.mean(np.abs(left) > VISIBLE * size) > _PLAINLY:
+            found[statement.name] = root_mean_square(left) / size
     return found
 
 

@@ -19,31 +19,23 @@ from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
 from pibls.methods.nonlinear_fit import fit_nonlinear
 from pibls.problem import Problem
+from pibls.refinement import Reason, Stop, verdict
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
-from pibls.status import Status
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
+from pibls.tuning.scale_search import FEW_AXES, Scale, widened
+from pibls.wellposed.sensitivity import SCALE
 
-__all__ = ["ROWS_PER_NODE", "Block", "Fitting", "Scale", "estimated_error"]
-
-Scale = tuple[float, ...]
 Block = tuple[int, Scale]
 """Nodes that were drawn together: how many, and at which scale."""
 
-SOLVES_NOTHING = 0.3
-"""Relative residual of a network whose distance to another says nothing of its error."""
-
-_PILOT, _PILOT_MANY = {1: 60, 2: 120, 3: 200}, 300
+_PILOT = 60  # nodes of a pilot, for each of up to five coordinates
 ROWS_PER_NODE = 2.2
-_FULL_FACES = 3
-_ROWS_PER_NODE_MANY, _INITIAL_PER_NODE_MANY = 1.3, 0.3
-_FEW_AXES, _SPARSE_SHARE, _SPARSE_AXES = 4, 0.4, 2
-_COMPARE_POINTS, _COMPARE_POINTS_LINE = 1000, 8000  # on a line they are cheap, and find thin layers
-_HELD_OUT, _MOST_HELD_OUT = 31, 1000
-_COMPARE = 77
-_LEAST_SHARE = 0.1
+_SPARSE_AXES = 2  # coordinates that some nodes see, where there are many
+COMPARED = 1000  # points at which solutions are compared, and most that are held out
 _PER_ENTRY = 100.0  # multiplications that an entry of a matrix counts for before it is factorised
 
 
@@ -78,29 +70,35 @@ class Fitting:
     @property
     def pilot_nodes(self) -> int:
         """Width of a pilot: the narrowest network that tells one scale from another."""
-        width = _PILOT.get(self.axes, _PILOT_MANY)
+        width = _PILOT * min(self.axes, 5)
         return width if len(self.problem.fields) == 1 else max(40, int(width / 1.6))
 
-    def _seed(self, purpose: int) -> int:
-        return int(np.random.SeedSequence((self.seed, purpose)).generate_state(1)[0])
+    def seed_for(self, purpose: str = "") -> int:
+        """Return the seed of nodes, or one that has nothing to do with those for other purposes."""
+        return int(np.random.SeedSequence((self.seed, *purpose.encode())).generate_state(1)[0])
 
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
-        interior = max(20, int(ROWS_PER_NODE * nodes))
-        boundary = initial = None
-        if self.axes > _FULL_FACES:
-            # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
-            interior = boundary = max(20, int(_ROWS_PER_NODE_MANY * nodes))
-            initial = max(20, int(_INITIAL_PER_NODE_MANY * nodes))
-        return Points.sample(self.problem, interior, boundary, initial, method="kronecker", seed=self._seed(nodes))
+        share = 1.0 if self.axes <= FEW_AXES else MOST  # the boundary has as many
+        return self._sampled(max(20, int(share * ROWS_PER_NODE * nodes)), f"points of {nodes} nodes")
+
+    def _sampled(self, count: int, purpose: str) -> Points:
+        # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
+        boundary, initial = (None, None) if self.axes <= FEW_AXES else (count, count // 4)
+        seed = self.seed_for(purpose)
+        return Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
 
     def network(self, blocks: Sequence[Block]) -> BroadNetwork:
         """Draw a network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
         bounds = self.problem.domain.bounds
         half = np.ptp(bounds, axis=1) / 2
-        children = np.random.default_rng(self._seed(0)).spawn(len(blocks))
+        children = np.random.default_rng(self.seed_for()).spawn(len(blocks))
         groups = (g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng))
         return BroadNetwork(bounds.mean(axis=1), tuple(groups))
+
+    def pilot(self, times: int) -> BroadNetwork:
+        """Return a network so many times as wide as a pilot, before a scale is chosen: the wider, the finer it is."""
+        return self.network([(times * self.pilot_nodes, widened((SCALE,) * self.axes, times))])
 
     def fit(self, blocks: Sequence[Block], near: Evaluate | None = None, *, close: bool = False) -> Solution:
         """Fit a network of some blocks at points of its own; see :meth:`fit_network`."""
@@ -133,17 +131,12 @@ class Fitting:
 
     def judge(self, nodes: int) -> Judge:
         """Return a judge with held-out points, fewer than a network of so many nodes is fitted at."""
-        count = min(_MOST_HELD_OUT, max(150, nodes))
-        # In many dimensions the boundary would take nearly all of the points.
-        boundary, initial = (count, count // 4) if self.axes > _FULL_FACES else (None, None)
-        seed = self._seed(_HELD_OUT)
-        return Judge(self.problem, Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed))
+        return Judge(self.problem, self._sampled(min(COMPARED, max(150, nodes)), "held out"))
 
     @cached_property
     def compare_points(self) -> FloatArray:
         """Points at which solutions are compared."""
-        count = _COMPARE_POINTS if self.axes > 1 else _COMPARE_POINTS_LINE
-        return interior_points(self.problem.domain, count, "kronecker", self._seed(_COMPARE))
+        return interior_points(self.problem.domain, COMPARED, "kronecker", self.seed_for("compared"))
 
     def distance(self, one: Solution, two: Solution) -> float:
         """Return the relative L2 distance of two solutions; with several fields, the largest.
@@ -172,9 +165,9 @@ class Fitting:
 def _groups(block: Block, half: FloatArray, rng: np.random.Generator) -> list[FeatureGroup]:
     """Draw the nodes of a block; in many dimensions a part of them sees few coordinates."""
     nodes, scale = block
-    if len(half) <= _FEW_AXES:
+    if len(half) <= FEW_AXES:
         return [draw_features(rng, half, "sin", nodes, scale)]
-    sparse = int(_SPARSE_SHARE * nodes)
+    sparse = int(MOST * nodes)
     first, second = rng.spawn(2)
     return [
         draw_features(first, half, "sin", nodes - sparse, scale),
@@ -184,8 +177,8 @@ def _groups(block: Block, half: FloatArray, rng: np.random.Generator) -> list[Fe
 
 def of_unknown_error(solution: Solution, why: str) -> Solution:
     """Return a solution whose error there was no time to estimate."""
-    message = f"The error is not known. {why} {solution.diagnostics.message}".rstrip()
-    return replace(solution, status=Status.STALLED, diagnostics=replace(solution.diagnostics, message=message))
+    status, message = verdict(0.0, np.inf, Stop(Reason.INTERRUPTED, why), solution.diagnostics.message)
+    return replace(solution, status=status, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def estimated_error(own: float, richer: float, distance: float) -> float:
@@ -197,5 +190,5 @@ def estimated_error(own: float, richer: float, distance: float) -> float:
     >>> [round(estimated_error(own, other, 0.01), 4) for own, other in ((1e-3, 1e-6), (1e-3, 1e-3), (0.5, 0.5))]
     [0.01, 0.0071, 1.0]
     """
-    share = max(_LEAST_SHARE, own / float(np.hypot(own, richer))) if own > 0 else 1.0
-    return max(share * distance, 1.0) if own > SOLVES_NOTHING else share * distance
+    share = max(NEGLIGIBLE, own / float(np.hypot(own, richer))) if own > 0 else 1.0
+    return max(share * distance, 1.0) if own > NEGLIGIBLE else share * distance

@@ -19,18 +19,17 @@ from pibls.geometry import Points, PointSet
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.problem import Interior, OnPart, Opposite, Problem, Statement
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, check_linear
-from pibls.tuning.fitting import ROWS_PER_NODE
+from pibls.tuning.fitting import COMPARED, ROWS_PER_NODE
 from pibls.tuning.judge import Judge
+from pibls.tuning.scale_search import widened
 
 _CANDIDATES = 8  # candidates per point that is chosen
-_FLOOR = 0.2  # share of the points that are spread evenly, so that no part of the domain is left out
-_MONITOR_POINTS = 2000
-_PEAKED = 5.0
-_FINER = 1.2
+_PEAKED = 5.0  # times as steep as on average: that is where half of the nodes go
 
 
 def grow(solution: Solution, nodes: int, points: int) -> Solution:
@@ -134,7 +133,8 @@ def _chosen(few: PointSet, many: PointSet, density: FloatArray | None, rng: np.r
         return few
     total = float(density.sum())
     even = np.full(len(many), 1.0 / len(many))
-    chance = _FLOOR * even + (1 - _FLOOR) * (density / total if total > 0 else even)
+    # Some points are spread evenly, so that no part of the domain is left out.
+    chance = NEGLIGIBLE * even + (1 - NEGLIGIBLE) * (density / total if total > 0 else even)
     rows = np.sort(rng.choice(len(many), size=len(few), replace=False, p=chance / chance.sum()))
     return many.picked(rows)
 
@@ -169,8 +169,9 @@ def new_nodes(solution: Solution, count: int, rng: np.random.Generator) -> list[
     group = network.features[-1]
     spread_per_axis = np.std(group.weights, axis=1) * half
     periodic = group.activation.periodic
-    scale = _FINER * spread_per_axis * (1.0 if periodic else float(np.sqrt(3.0)))
-    X = interior_points(solution.problem.domain, _MONITOR_POINTS, "kronecker", int(rng.integers(2**31)))
+    finer = widened((1.0,), 1.0 + count / network.size)[0]
+    scale = finer * spread_per_axis * (1.0 if periodic else float(np.sqrt(3.0)))
+    X = interior_points(solution.problem.domain, 2 * COMPARED, "kronecker", int(rng.integers(2**31)))
     steep, direction = steepness(solution, X)
     placed = count // 2 if float(steep.max()) > _PEAKED * float(steep.mean()) else 0
     groups = []

@@ -18,6 +18,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
+from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import SHARE, natural_sizes
 from pibls.system import Evaluate
 
@@ -45,15 +46,6 @@ class Verdict:
     def total(self) -> float:
         """Root of the sum of squares over the statements."""
         return float(np.sqrt(sum(value**2 for value in self.parts.values())))
-
-    @property
-    def worst(self) -> str:
-        """Name of the statement with the largest relative residual."""
-        return max(self.parts, key=lambda name: self.parts[name])
-
-
-Magnitudes = tuple[float, tuple[float, ...]]
-"""Root mean squares of the source and of the coefficients of a statement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,33 +76,30 @@ class Judge:
 
     def references(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the size of each statement, which its residual is relative to: that of its terms, if not zero."""
-        names, zero = self.problem.field_names, (0,) * len(self._half)
-        keys = [(name, zero) for name in names]
+        keys = [(name, (0,) * len(self._half)) for name in self.problem.field_names]
         keys += [(t.field, t.multi_index) for s in self.problem.statements for t in s.form.terms]
         keys = list(dict.fromkeys(keys))
         values = evaluate(self.points.interior[:_SIZE_POINTS], keys)
         columns = {key: value[:, None] for key, value in zip(keys, values, strict=True)}
-        magnitudes = self._linear_magnitudes
-        if not self.problem.is_linear:
-            magnitudes = {statement: _magnitudes(*self._tangent(evaluate, statement)) for _, statement in self.judged}
-        return {name: float(size.item()) for name, size in self._references(columns, magnitudes).items()}
+        return {name: float(size.item()) for name, size in self.references_of(columns, evaluate).items()}
 
-    def linear_references(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
-        """Return the references for many solutions of a linear problem, from derivatives with a column for each."""
-        return self._references(values, self._linear_magnitudes)
-
-    def _references(
-        self, values: Mapping[tuple[str, MultiIndex], FloatArray], magnitudes: Mapping[Statement, Magnitudes]
+    def references_of(
+        self, values: Mapping[tuple[str, MultiIndex], FloatArray], evaluate: Evaluate | None = None
     ) -> dict[str, FloatArray]:
+        """Return the references for many solutions, from derivatives with a column for each.
+
+        One that is no solution of a linear problem is evaluated at the points of statements.
+        """
         squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
         fields = self._natural(squares)
+        share = _VANISHING if len(self.problem.field_names) == 1 else SHARE
         sizes: dict[str, FloatArray] = {}
         for name, statement in self.judged:
-            source, coefficients = magnitudes[statement]
+            source, coefficients = self._magnitudes(statement, evaluate)
             terms = tuple(zip(statement.form.terms, coefficients, strict=True))
             total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
             expected = (c * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
-            least = self._share * reduce(np.maximum, expected, np.zeros(()))
+            least = share * reduce(np.maximum, expected, np.zeros(()))
             sizes[name] = np.maximum(np.sqrt(source**2 + total), least)
         return sizes
 
@@ -124,46 +113,33 @@ class Judge:
         natural = [natural_sizes(self.problem, dict(zip(names, sizes, strict=True))) for sizes in columns]
         return {name: np.array([sizes[name] for sizes in natural]) for name in names}
 
-    @property
-    def _share(self) -> float:
-        """Share of the size that its fields suggest below which the terms of a statement count as zero."""
-        return _VANISHING if len(self.problem.field_names) == 1 else SHARE
-
     @cached_property
     def _half(self) -> FloatArray:
         """Half the widths of the domain."""
         return np.asarray(np.ptp(self.problem.domain.bounds, axis=1) / 2)
 
-    @cached_property
-    def _linear_magnitudes(self) -> dict[Statement, Magnitudes]:
-        """Those of all judged linear statements, computed once."""
-        return {
-            statement: _magnitudes(*self._known(statement)) for _, statement in self.judged if statement.form.is_linear
-        }
+    def _magnitudes(self, statement: Statement, evaluate: Evaluate | None) -> tuple[float, list[float]]:
+        """Return root mean squares of source and coefficients of a statement, or of its linearisation."""
+        source, coefficients = (
+            self._known(statement) if statement.form.is_linear else self._tangent(evaluate, statement)
+        )
+        return root_mean_square(source), [root_mean_square(np.asarray(own)) for own in coefficients]
 
-    def _tangent(self, evaluate: Evaluate, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
-        """Return source and coefficients of a statement, of its linearisation where it is not linear."""
-        form = statement.form
-        if form.is_linear:
-            return self._known(statement)
-        where = self.points.sets[statement.source]
+    def _tangent(self, evaluate: Evaluate | None, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
+        assert evaluate is not None
+        form, where = statement.form, self.points.sets[statement.source]
         state = evaluate(where.points, [(term.field, term.multi_index) for term in form.terms])
         coefficients = tuple(function(where.points, where.normals, state) for function in form.coefficient_functions)
         source = form.residual_function(where.points, where.normals, state)
-        for coefficient, values in zip(coefficients, state, strict=True):
-            source = source - coefficient * values
-        return source, coefficients
+        return source - sum(c * values for c, values in zip(coefficients, state, strict=True)), coefficients
 
     def _known(self, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
-        """Return the source and the coefficients of a statement at its points, evaluated once."""
+        """Return the source and the coefficients of a linear statement at its points, evaluated once."""
         if statement not in self._cache:
-            where = self.points.sets[statement.source]
-            form, X, normals = statement.form, where.points, where.normals
-            source: FloatArray = np.array(form.source_function(X, normals))
-            self._cache[statement] = (
-                source,
-                tuple(f.constant if f.constant is not None else f(X, normals) for f in form.coefficient_functions),
-            )
+            where, form = self.points.sets[statement.source], statement.form
+            X, normals = where.points, where.normals
+            factors = tuple(f.constant if f.constant is not None else f(X, normals) for f in form.coefficient_functions)
+            self._cache[statement] = np.array(form.source_function(X, normals)), factors
         return self._cache[statement]
 
     @cached_property
@@ -186,17 +162,3 @@ class Judge:
         for coefficient, values in zip(coefficients, state, strict=True):
             residual = residual + coefficient * values
         return residual if where.weights is None else np.array(where.averaged(residual))
-
-
-def _magnitudes(source: FloatArray, coefficients: tuple[Any, ...]) -> Magnitudes:
-    return root_mean_square(source), tuple(map(root_mean_square, coefficients))
-
-
-def root_mean_square(values: Any) -> float:
-    """Return the root mean square of an array.
-
-    >>> root_mean_square([3.0, 4.0, 0.0, 0.0])
-    2.5
-    """
-    array = np.asarray(values, dtype=np.float64)
-    return float(np.sqrt(np.mean(array * array)))

@@ -54,7 +54,7 @@ def reporter(progress: Any, owner: str = "solve", state: str = "Progress") -> It
     ``None`` shows a line on a terminal and nothing anywhere else (files, pipes, notebooks); ``True`` shows it always,
     ``False`` never. Messages name the function that it is a parameter of, and what it is called with.
     """
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and (sys.stderr is None or not sys.stderr.isatty())):
         yield lambda _: None
     elif progress is None or progress is True:
         from rich.console import Console

@@ -18,6 +18,7 @@ from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.problem import Problem
 from pibls.refinement import ROUNDING
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
@@ -25,10 +26,6 @@ from pibls.tuning.diagnosis import solve_by_cells
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
 
-_FLAT, _SOLID = 3, 4  # two or three dimensions of space, and time
-_FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
-_MOST = 0.7  # share for the first of two ways, where the second one needs some
-_HALF = 0.5  # share for the first of two ways that are as dear
 _WORDS = {
     "lines": ("Following it in time", "followed in time"),
     "cells": ("Solving it in space and time at once", "solved in space and time at once"),
@@ -66,22 +63,22 @@ class Strategy:
     def _evolved(self) -> Solution:
         """Solve an evolution by lines or in space and time at once, and by the other way where that stalls."""
         problem, words = self.problem, ""
-        size, late = len(problem.domain.coordinates), bool(self.budget.late) or self.budget.left == 0.0
+        late = bool(self.budget.late) or self.budget.left == 0.0
         free = self.device is None and self.nodes is None and not late and suits_cells(problem)
         both = free and isinstance(find_evolution(problem), Evolution)
         if self.start is None and not self.continuation and suits_lines(problem):
             # Cells of a plane and time are dearer than lines.
-            both = both and size < _FLAT
-            evolved = self._by_lines((_HALF if problem.is_linear else _MOST) if both else 1.0)
+            both = both and len(problem.domain.space) < 2
+            evolved = self._by_lines(MOST if both else 1.0)
             if isinstance(evolved, Solution):
                 if both and _is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
                     # Cells are graded to where what is given at the start jumps, and take no steps that could fail.
                     return self._again(evolved, self._at_once, ("lines", "cells"))
                 return evolved
             words = f"It cannot be followed in time instead: {evolved.reason}."
-        lines = both and not words and problem.is_linear and size < _SOLID
+        lines = both and not words and problem.is_linear
         # Growth by many powers of ten is beyond cells, not beyond lines.
-        solution = self._at_once((_MOST if problem.domain.space else _FIRST) if lines else 1.0)
+        solution = self._at_once((MOST if problem.domain.space else NEGLIGIBLE) if lines else 1.0)
         if not _is_limited(solution):
             return solution
         if words:

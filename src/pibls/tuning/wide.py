@@ -21,25 +21,19 @@ from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
-from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error, of_unknown_error
+from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
-from pibls.tuning.scale_search import choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import MET, contradiction_of
-from pibls.wellposed.sensitivity import ambiguity_of
-
-__all__ = ["solve_wide"]
+from pibls.tuning.scale_search import Scale, choose_scale, refine_scale, widened
+from pibls.wellposed.contradiction import contradiction_of
+from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
 _WIDER = 1.4
-_PILOT_LEVELS, _HARDLY_SOLVED = (1, 2, 4), 0.1  # where no pilot solves anything, wider ones decide on the scale
-_EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
-_MARGIN = 30.0  # a pilot better than the tolerance by so much ends the search
-_QUICK = 3.0  # by so much the error should fall from width to width; else the scale is chosen again
-_MEMORY_SHARE = 0.5
-_NO_SOLUTION = 1e-2  # residual of a nonlinear problem that is not solved
+_PILOT_LEVELS = (1, 2, 4)  # where no pilot solves anything, wider ones decide on the scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +60,15 @@ class _Pair:
 
 @dataclass(eq=False)
 class _Widening:
-    """One solve.
-
-    Attributes
-    ----------
-    state
-        For a nonlinear problem, the widest solution so far: where the next fit starts from.
-    scale, width
-        The scale that was chosen, and for which width.
-    """
+    """One solve."""
 
     fitting: Fitting
     tol: float
     budget: Budget
     report: Callable[[Progress], None]
     assume_well_posed: bool = False
-    state: Evaluate | None = None
+    state: Evaluate | None = None  # for a nonlinear problem, the widest solution so far: where the next fit starts from
+    # scale, width: the scale that was chosen, and for which width
     scale: Scale = ()
     width: int = 0
     scanned: float = 0.0
@@ -105,10 +92,10 @@ class _Widening:
         self.flaw = self.flaw or self._choose(self.linear)
         self.scanned = self.budget.elapsed
         width = self.width or 2 * self.fitting.pilot_nodes
-        first = self._fitted(((width, self.scale or (3.0,) * self.linear.axes),), self.state)
+        first = self._fitted(((width, self.scale or (SCALE,) * self.linear.axes),), self.state)
         stop = refine(self, first, self.course)
-        limited = stop.reason not in (Reason.TOLERANCE, Reason.INTERRUPTED)
-        if limited and not self.flaw and (self.course.stages[0].residual or 0.0) > MET:
+        stalled = stop.reason is not Reason.TOLERANCE and not stop.reason.is_outer
+        if stalled and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
             self.flaw = self._contradiction(self.linear)
         return self._solution(stop)
 
@@ -152,7 +139,7 @@ class _Widening:
             self.budget.spend(linear.operations(nodes) + linear.operations(int(_WIDER * nodes)))
             return linear.distance(one, two) < tol
 
-        return choose_scale(self._score(linear, nodes), linear.axes, tol / _MARGIN, linear.time_axis, enough)
+        return choose_scale(self._score(linear, nodes), linear.axes, NEGLIGIBLE * tol, enough)
 
     def _score(self, linear: Fitting, nodes: int) -> Callable[[Scale], float]:
         """Return the residual of pilots of a width by their scales, each computed once."""
@@ -176,7 +163,7 @@ class _Widening:
         for level in _PILOT_LEVELS:
             nodes = level * linear.pilot_nodes
             scale, left = self._scan(linear, nodes, self.tol)
-            if left < _HARDLY_SOLVED:
+            if left < NEGLIGIBLE:
                 break
             if level == 1 and (verdict := self._contradiction(linear)):
                 self.scale, self.width = scale, nodes
@@ -184,7 +171,7 @@ class _Widening:
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
         self.scale, self.width = widened(scale, ratio), ratio * nodes
-        if left > _EASY:
+        if left > NEGLIGIBLE * self.tol:
             self.scale = refine_scale(self._score(linear, self.width), self.scale)
         return ""
 
@@ -220,7 +207,7 @@ class _Widening:
         judge = self.fitting.judge(wider.nodes)
         residuals = judge(here.solution).total, judge(wider.solution).total
         estimate = estimated_error(*residuals, self.fitting.distance(here.solution, wider.solution))
-        unsolved = not self.problem.is_linear and here.residual > _NO_SOLUTION
+        unsolved = not self.problem.is_linear and here.residual > SLIGHT
         if unsolved or here.residual * self.fitting.turns(here.solution) > 1.0:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
             estimate = max(1.0, estimate)
@@ -243,12 +230,12 @@ class _Widening:
         width = int(_WIDER * found.wider.nodes)
         work = self.fitting.operations(width, found.wider.solution)
         memory = system_bytes(self.problem, self.fitting.points(width), width)
-        return Cost(f"{width} nodes", work, memory, _MEMORY_SHARE)
+        return Cost(f"{width} nodes", work, memory, MOST)
 
     def finer(self, found: _Pair) -> _Fitted:
         """Return the wider network; with another scale where estimates fall slowly."""
         here, last = found.wider, [pair.estimate for pair in self.course.every[-2:]]
-        slow = len(last) > 1 and last[1] > last[0] / _QUICK
+        slow = len(last) > 1 and last[1] > MOST * last[0]
         again = 3 * self.linear.operations(here.nodes) + self.cost(found).operations
         return self._rescaled(self.linear, here) if slow and self.budget.affords(again) else here
 

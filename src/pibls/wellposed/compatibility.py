@@ -26,15 +26,13 @@ from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import residual_of
 from pibls.problem.operators import Divergence, Laplacian
 from pibls.problem.symbols import Field
+from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 
 Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 
-PLAIN = 1e-3  # share of all sources and fluxes that is a contradiction, however large the tolerance is
-_UNSURE = 0.01  # by how much of itself the difference may change with finer cells: rounding changes altogether
 SAME = 1e-9  # relative difference of numbers that are the same
-_SAMPLES, _NODES = 3, 300
-_COVERED = 1e-3  # share of the boundary, by measures that may be estimates
+_SAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +60,9 @@ class _Flux:
 def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     """Say how far the integral of a source is from the flux that conditions prescribe, where they prescribe all of it.
 
-    Parameters
-    ----------
-    problem
-        A problem; of a nonlinear one, its linear equations are checked.
-    tol
-        Relative difference that matters, at most a thousandth.
-    start
-        Returns the data of the problem and a tree that resolves them; it is called only where needed.
+    Of a nonlinear problem, the linear equations are checked. ``start`` returns the data of the problem and a tree that
+    resolves them; it is called only where needed.
 
-    Examples
-    --------
     >>> from pibls.cells.linear import start_of
     >>> from pibls.problems import ill_posed, neumann_gauge
     >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):
@@ -100,7 +90,8 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
         missed.append(made - out)
         if abs(missed[-1]) <= least * size:
             return ""
-    if abs(missed[-1] - missed[-2]) > _UNSURE * abs(missed[-1]):
+    # Rounding changes altogether with finer cells.
+    if abs(missed[-1] - missed[-2]) > SLIGHT * abs(missed[-1]):
         return ""
     return (
         f"The equations and conditions contradict each other: the source of {flux.equation.name} adds up to "
@@ -211,7 +202,7 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple
     for part in parts:
         for place, rule in part.boundary.items():
             rules.setdefault(place, []).append(rule)
-    whole, scale = flux.crossed(cast(Domain, problem.domain).boundary.quadrature(_NODES))
+    whole, scale = flux.crossed(cast(Domain, problem.domain).boundary.quadrature(POINTS))
     out, covered = [np.zeros(0)], 0.0
     for place, held in rules.items():
         X, normals, weights = (np.concatenate([getattr(r, n) for r in held]) for n in ("points", "normals", "weights"))
@@ -222,8 +213,8 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple
         out.append((weights[:, None] * found[0]).ravel())
         covered += float(weights @ found[1])
     ends = {end for s in problem.statements if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)}
-    covered += sum(flux.crossed(end.quadrature(_NODES), scale)[0] for end in ends)
-    if abs(covered - whole) > _COVERED * whole:
+    covered += sum(flux.crossed(end.quadrature(POINTS), scale)[0] for end in ends)
+    if abs(covered - whole) > PLAIN * whole:
         return 0.0, 0.0, 0.0
     through = np.concatenate(out)
     return float(made.sum()), float(through.sum()), float(np.abs(made).sum() + np.abs(through).sum())

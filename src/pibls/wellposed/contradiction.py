@@ -20,12 +20,13 @@ from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import corners, has_inner_edges
 from pibls.problem import OnPart, Problem, Statement
+from pibls.refinement import ROUNDING
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.system import Balanced, assemble
-from pibls.wellposed.compatibility import PLAIN, SAME
-from pibls.wellposed.sensitivity import DECOMPOSITION, RESOLVED, SCALE
+from pibls.wellposed.compatibility import SAME
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -33,14 +34,8 @@ if TYPE_CHECKING:
 
 Slot = tuple[str, MultiIndex]
 
-_POINTS = 100
-_FEW = 0.02  # share of the places of a condition: two sides of a corner have it in common, and may differ there
-_SLOPES = 1e-6  # to which values are the same that solutions of other conditions give
-_PERTURBED = 0.05
-_WIDENED = 1.25  # growth of the scale of a small network with every doubling of its nodes
-_STAYS, _APART = 0.7, 0.1
-MET = 0.02
-"""Relative residual below which statements count as met."""
+SLOPES = 1e-6  # to which values are the same that solutions of other conditions give
+_WIDTHS = 3  # of networks, each of twice the nodes of the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ class Clash:
 
     def in_words(self, solution: Solution, tol: float) -> str:
         """Say which conditions contradict each other, if by more than a small part of their terms."""
-        X = solution.problem.domain.sample(_POINTS, "kronecker", 3)
+        X = solution.problem.domain.sample(POINTS, "kronecker", 3)
         state = solution.evaluate(X, list(self.slots))
         sizes = (float(np.abs(own).max()) for own in state)
         size = max(factor * own for factor, own in zip(self.slots.values(), sizes, strict=True))
@@ -90,13 +85,13 @@ def find_clash(problem: Problem) -> Clash | None:
 def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
     """Return the difference between a condition and the solution of all others."""
     assert isinstance(surplus.place, OnPart)
-    form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
+    form, (X, normals) = surplus.form, surplus.place.part.sample(POINTS, "kronecker", 1)
     slots = [(term.field, term.multi_index) for term in form.terms]
     given = 0.0 - form.source_function(X, normals)
     found = form.residual_at(X, normals, solution.evaluate(X, slots)) + given
     sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
     names = surplus.name, "what the other conditions determine"
-    return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), _SLOPES)
+    return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), SLOPES)
 
 
 def _clash(one: Statement, two: Statement) -> Clash | None:
@@ -106,9 +101,10 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
         return None
     parts = [s.place.part for s in (one, two) if isinstance(s.place, OnPart)]
     small, large = sorted(parts, key=lambda part: part.measure)
-    samples = small.sample(_POINTS, "kronecker", 1)
+    samples = small.sample(POINTS, "kronecker", 1)
     shared = large.contains(samples.points)
-    if shared.mean() <= _FEW:
+    # Two sides of a corner have it in common, and may differ there.
+    if shared.mean() <= SLIGHT:
         return None
     X, normals = samples.points[shared], samples.normals[shared]
     first, second = (_row(s, slots, X, normals) for s in (one, two))
@@ -151,16 +147,17 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
     """
     problem = fitting.problem
     domain = cast(Domain, problem.domain)
-    if _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
+    # In many dimensions, more nodes hardly make a network finer along each: that nothing changes says little.
+    finer = 2 ** ((_WIDTHS - 1) / len(domain.coordinates))
+    if 1 / finer > FALLS or _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
         return ""
     defects = []
     with blas_threads(most=1):
-        for doublings in range(3):
-            nodes = fitting.pilot_nodes * 2**doublings
-            network = fitting.network([(nodes, (SCALE * _WIDENED**doublings,) * fitting.axes)])
-            defects.append(joint_defects(problem, fitting.points(nodes), network))
+        for doublings in range(_WIDTHS):
+            network = fitting.pilot(2**doublings)
+            defects.append(joint_defects(problem, fitting.points(network.size), network))
             if budget is not None:
-                budget.spend(DECOMPOSITION * fitting.operations(nodes))
+                budget.spend(fitting.operations(network.size))
     if not stay_apart(defects):
         return ""
     together, alone = defects[-1]
@@ -191,7 +188,7 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     system = assemble(problem, points, network, Balanced())
     alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
     size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
-    weights = linalg.lstsq(system.matrix, system.rhs, cond=RESOLVED, lapack_driver="gelsy")[0]
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=ROUNDING, lapack_driver="gelsy")[0]
     residual = system.rhs - system.matrix @ weights
     together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
     return (together / size if size > 0 else 0.0), max(alone, default=0.0)
@@ -204,7 +201,7 @@ def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
     (True, False)
     """
     (first, _), *_, (together, alone) = defects
-    return together > max(_STAYS * first, _APART) and alone < 0.1 * together
+    return together > max(FALLS * first, NEGLIGIBLE) and alone < NEGLIGIBLE * together
 
 
 def _is_perturbed(problem: Problem) -> bool:
@@ -217,7 +214,7 @@ def _is_perturbed(problem: Problem) -> bool:
             if statement.is_equation:
                 size = root_mean_square(function(X)) / float(np.prod(widths ** np.array(term.multi_index)))
                 sizes[term.order] = max(size, sizes.get(term.order, 0.0))
-        if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
+        if sizes and sizes[max(sizes)] < NEGLIGIBLE * max(sizes.values()):
             return True
     return False
 
@@ -226,5 +223,5 @@ def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
     size = float(np.linalg.norm(rhs))
     if size == 0:
         return 0.0
-    weights = linalg.lstsq(matrix, rhs, cond=RESOLVED, lapack_driver="gelsy")[0]
+    weights = linalg.lstsq(matrix, rhs, cond=ROUNDING, lapack_driver="gelsy")[0]
     return float(np.linalg.norm(rhs - matrix @ weights)) / size

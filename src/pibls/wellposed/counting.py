@@ -17,6 +17,7 @@ from pibls.checks import FloatArray
 from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
+from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 # All of them are smooth wherever their arguments are.
 _SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
-_POINTS = 300
-_BARE = 0.01  # share of the boundary
-_PLAIN = 1e-4
 
 
 def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
@@ -68,11 +66,11 @@ def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
     if not all(slope.is_number for slope in tops.values()):
         return False
     axes = len(next(iter(tops)))
-    directions = np.random.default_rng(0).normal(size=(_POINTS, axes))
+    directions = np.random.default_rng(0).normal(size=(POINTS, axes))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
     damping = (-1.0) ** (order // 2 + 1) * np.asarray(symbol)
-    return bool(damping.min() > _PLAIN * np.abs(damping).max())
+    return bool(damping.min() > PLAIN * np.abs(damping).max())
 
 
 def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
@@ -88,7 +86,7 @@ def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
 
 
 def _boundary(evolution: Evolution) -> FloatArray:
-    return np.asarray(evolution.problem.domain.boundary.sample(_POINTS, "kronecker", 1).points)
+    return np.asarray(evolution.problem.domain.boundary.sample(POINTS, "kronecker", 1).points)
 
 
 def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
@@ -101,7 +99,7 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
     counts.append((", ".join(needed), sum(needed.values()), _covered(X, evolution.boundary)))
     for name, enough, found in counts:
         bare = found < enough
-        if bare.mean() > _BARE:
+        if bare.mean() > SLIGHT:
             symbols = evolution.space.coordinates
             place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
             return (

@@ -27,6 +27,8 @@ from pibls.features import BroadNetwork
 from pibls.features.reference import draw_reference
 from pibls.geometry import Points
 from pibls.problem import Problem
+from pibls.refinement import ROUNDING
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution.json_records import Network
 from pibls.system import Balanced, assemble
@@ -39,13 +41,9 @@ _DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is
 _DRAWS = 3  # of random right-hand sides
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
-_WEAK, _FALLS = 50.0, 10.0
-_ALONE = 0.95
-_INVISIBLE, _DIM, _FALLING = 1e-6, 1e-3, 0.25  # a well-posed problem keeps its visibility when a network widens
-RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
+_INVISIBLE = 1e-6
 SCALE = 3.0  # of the nodes of a small network
-DECOMPOSITION = 5.0
-"""Operations of a decomposition with singular values, over those of a solve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ class Sensitivity:
     def is_unstable(self) -> bool:
         """Whether a finer tree has functions that are seen much less: not on a line, where there are few."""
         *before, last = self.sizes[-3:]
-        return not self.is_local and len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
+        return not self.is_local and len(self.place) > 1 and last > max(SENSITIVE, max(before) / NEGLIGIBLE)
 
     def in_words(self) -> str:
         """Say why the problem is ill-posed, where it shows most, and how to mend it."""
@@ -111,7 +109,7 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) 
     made = near.of_degree(_DEGREE[d]).glue if near is not None else None
     glue = made or Glue(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
     layout, before = glue.layout, glue.flops
-    roots = [_even(split_at_planes(layout.root), glue.rows.periodic)]
+    roots = [_even(split_at_planes(layout.root), glue.rows.traces.periodic)]
     while len(roots) < _LEVELS[d]:
         roots.append(_even(roots[-1], tuple(range(d))))
     # The finest first: it is the likeliest to have been solved before.
@@ -134,7 +132,7 @@ def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
         for part, own in weights.items()
     }
     largest = max(squares, key=squares.__getitem__)
-    return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
+    return len(squares) > 2 and not largest.whole and squares[largest] > (1.0 - NEGLIGIBLE) * sum(squares.values())
 
 
 def _even(root: Cell, axes: tuple[int, ...]) -> Cell:
@@ -171,7 +169,7 @@ class Ambiguity:
 
         For a well-posed problem the least visible function is a smooth one, which the narrower network had already.
         """
-        falls = self.visibility < _DIM and self.visibility < _FALLING * narrower.visibility
+        falls = self.visibility < min(PLAIN, MOST**2 * narrower.visibility)
         return falls or self.is_unseen
 
     def in_words(self, problem: Problem, X: FloatArray) -> str:
@@ -189,7 +187,7 @@ def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
             for n in (nodes, 2 * nodes)
         )
     if budget is not None:
-        budget.spend(DECOMPOSITION * (fitting.operations(nodes) + fitting.operations(2 * nodes)))
+        budget.spend(fitting.operations(nodes) + fitting.operations(2 * nodes))
     return wide.in_words(fitting.problem, fitting.compare_points) if wide.hides_more_than(narrow) else ""
 
 
@@ -214,7 +212,7 @@ def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> A
     values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
     # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
     _, sizes, right = linalg.svd(values / np.sqrt(len(values)), full_matrices=False)
-    keep = sizes > RESOLVED * sizes[0]
+    keep = sizes > ROUNDING * sizes[0]
     basis = right[keep].T / sizes[keep]
     fields = len(problem.fields)
     lifted = np.concatenate([seen[:, i * network.size : (i + 1) * network.size] @ basis for i in range(fields)], axis=1)

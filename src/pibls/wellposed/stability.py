@@ -10,6 +10,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex
 from pibls.problem.evaluate import compile_function
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, POINTS
 from pibls.solution.json_records import Network
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 
 _WAVES = (1e2, 1e3, 1e4)  # radians per half side of the domain
-_GROWS, _PLAIN = 3.0, 1e-4
-_PLACES, _OFTEN = 100, 0.05
-_COURSE = (0.0, 0.5, 0.9)  # of the time that a solution lasts
 
 
 def grows_without_bound(evolution: Evolution, network: Network) -> bool:
@@ -28,7 +26,7 @@ def grows_without_bound(evolution: Evolution, network: Network) -> bool:
     That is Petrovskii's condition at places of the domain at the first time, linearised at a solution, or at the values
     given there: what is never negative may be so in a solution.
     """
-    return _share_growing(evolution, network) > _OFTEN
+    return _share_growing(evolution, network) > NEGLIGIBLE
 
 
 def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> bool:
@@ -38,7 +36,10 @@ def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> b
     there is none, as a density below zero diffuses backwards.
     """
     first = evolution.limits[0]
-    return any(_share_growing(evolution, network, first + part * (until - first)) > 0.0 for part in _COURSE)
+    return any(
+        _share_growing(evolution, network, first + part * (until - first)) > 0.0
+        for part in (0.0, MOST, 1.0 - NEGLIGIBLE)
+    )
 
 
 def _share_growing(evolution: Evolution, network: Network, time: float | None = None) -> float:
@@ -46,7 +47,7 @@ def _share_growing(evolution: Evolution, network: Network, time: float | None = 
     if evolution.space is None or evolution.multipliers:
         return 0.0
     coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
-    X = evolution.problem.domain.initial.sample(_PLACES, "kronecker", 1).points
+    X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
     given = evolution.initial if time is None else {}
     if time is not None:
         X = np.column_stack([X[:, :-1], np.full(len(X), time)])
@@ -72,7 +73,8 @@ def _share_growing(evolution: Evolution, network: Network, time: float | None = 
     growth = np.array(
         [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
     )
-    growing = (growth[0] > 0) & (growth[1:] > _GROWS * growth[:-1]).all(axis=0)
+    faster = np.cbrt(np.divide(_WAVES[1:], _WAVES[:-1]))  # u_tt = u_x grows by the root of the wave number
+    growing = (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0)
     return float(growing.mean())
 
 
@@ -83,7 +85,7 @@ def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mappin
         return np.prod((1j * wave) ** np.array(index))
 
     rows = {state: number for number, state in enumerate(evolution.states)}
-    matrix = np.zeros((_PLACES, len(rows), len(rows)), dtype=np.complex128)
+    matrix = np.zeros((POINTS, len(rows), len(rows)), dtype=np.complex128)
     for (name, k), row in rows.items():
         if k + 1 < evolution.orders[name]:
             matrix[:, row, rows[name, k + 1]] = 1.0
@@ -92,5 +94,5 @@ def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mappin
         row = rows[name, evolution.orders[name] - 1]
         matrix[:, row, rows[slot.state]] += slope * factor(slot.multi_index) / divisor
     found = np.linalg.eigvals(matrix)
-    plain = found.real > _PLAIN * np.abs(found).max(axis=1, keepdims=True)
+    plain = found.real > PLAIN * np.abs(found).max(axis=1, keepdims=True)
     return np.asarray(np.where(plain, found.real, 0.0).max(axis=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,25 +13,16 @@ from pibls.checks import as_reals, cut, shorten
 from pibls.errors import FileFormatError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_finite, check_known, read_string
+from pibls.geometry.reading.source import check_finite, check_known
+from pibls.reading import parsed_json, read_string
 
+_LARGEST = 30_000_000
 _DEEPEST = 20
 
 
 def load_geojson(path: Path) -> Any:
     """Return the JSON of a file."""
-    text = read_string(path)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(
-            f"{cut(path.name)} is no JSON: {error.msg} (line {error.lineno}, column {error.colno}). It is damaged or "
-            "cut short; write it again."
-        ) from None
-    except (ValueError, RecursionError):
-        raise FileFormatError(
-            f"{cut(path.name)} is no JSON that can be read: brackets too deep or a number too long."
-        ) from None
+    return parsed_json(read_string(path, _LARGEST, "JSON"), cut(path.name))
 
 
 def from_geojson(data: Any, coordinates: tuple[sp.Symbol, sp.Symbol], source: str, region: str | None) -> Region:
@@ -41,14 +31,17 @@ def from_geojson(data: Any, coordinates: tuple[sp.Symbol, sp.Symbol], source: st
     if region is not None:
         check_known(region, (name for name, _, _ in features), source, "feature")
         features = [feature for feature in features if feature[0] == region]
-    rings = []
+    return make_shape(_rings(features, source), coordinates, source)
+
+
+def _rings(features: list[tuple[str | None, str, list[Any]]], source: str) -> Iterator[NamedRing]:
+    """Yield the rings of features one at a time: there may be more than a shape can have."""
     for _, title, polygons in features:
         for number, polygon in enumerate(polygons):
             for k, ring in enumerate(_list(polygon, source, f"polygon {number} of {title}")):
                 role = "the outer ring" if k == 0 else f"hole {k - 1}"
                 name = f"{role} of polygon {number}" + (f" of {title}" if len(features) > 1 else "")
-                rings.append(NamedRing(_ring(ring, source, name), name, k > 0))
-    return make_shape(rings, coordinates, source)
+                yield NamedRing(_ring(ring, source, name), name, k > 0)
 
 
 def _features(data: Any, source: str, depth: int) -> Iterator[tuple[str | None, str, list[Any]]]:

@@ -35,6 +35,7 @@ _TYPES: Mapping[int, tuple[str, int]] = {
     }.items()
     for number, nodes in types.items()
 }
+_MOST_BLOCKS = 100_000
 
 
 @dataclass
@@ -104,7 +105,7 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
     if not version.startswith(("2", "4")) or not {b"Nodes", b"Elements"} <= set(sections):
         raise ValueError(f"format {version} is not known, or nodes or elements are missing")
     head_names = sections[b"PhysicalNames"].content if b"PhysicalNames" in sections else b""
-    named = re.findall(rb'(\d+)\s+(\d+)\s+"([^"\n]*)"', head_names)
+    named = re.findall(rb'\b(\d{1,15})\s+(\d{1,15})\s+"([^"\n]*)"', head_names)
     names = {(int(dim), int(tag)): name.decode("utf-8", "replace") for dim, tag, name in named}
     (numbers, points), blocks = (_old if version.startswith("2") else _new)(sections, version in ("4", "4.0"))
     order = np.argsort(numbers, kind="stable")
@@ -112,13 +113,16 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
     if (np.diff(known) == 0).any():
         raise ValueError("two nodes have the same number")
     groups: Groups = []
+    titles: dict[tuple[int, int], str | None] = {}  # of lists of tags, which whole blocks share
     for kind, nodes, tags in blocks:
         places = np.minimum(np.searchsorted(known, nodes), len(known) - 1)
         if not len(known) or (known[places] != nodes).any():
             raise ValueError("cells have nodes that it does not have")
         if d := DIMENSION.get(kind):
-            titles = [next((names[d, int(tag)] for tag in own if (d, int(tag)) in names), None) for own in tags]
-            groups.append((kind, order[places], titles))
+            for own in tags:
+                if (d, id(own)) not in titles:
+                    titles[d, id(own)] = next((names[d, int(tag)] for tag in own if (d, int(tag)) in names), None)
+            groups.append((kind, order[places], [titles[d, id(own)] for own in tags]))
     return points, groups
 
 
@@ -163,7 +167,7 @@ def _new(sections: Mapping[bytes, _Numbers], first: bool) -> tuple[Nodes, Blocks
     physical = _entities(sections[b"Entities"], first) if b"Entities" in sections else {}
     nodes, elements, header = sections[b"Nodes"], sections[b"Elements"], 2 if first else 4
     parts: list[Nodes] = []
-    for _ in range(nodes.take("n", header)[0]):
+    for _ in range(_few(nodes.take("n", header)[0])):
         if nodes.take("i", 3)[2]:
             raise ValueError("its nodes have parameters")
         count = nodes.one("n")
@@ -171,7 +175,7 @@ def _new(sections: Mapping[bytes, _Numbers], first: bool) -> tuple[Nodes, Blocks
             nodes.rows(count) if first else (nodes.take("n", count), nodes.take("d", 3 * count).reshape(count, 3))
         )
     blocks: Blocks = []
-    for _ in range(elements.take("n", header)[0]):
+    for _ in range(_few(elements.take("n", header)[0])):
         place, number = elements.take("i", 2).tolist(), elements.one("i")
         kind, length = _TYPES[number]
         count = elements.one("n")
@@ -181,11 +185,18 @@ def _new(sections: Mapping[bytes, _Numbers], first: bool) -> tuple[Nodes, Blocks
     return (np.concatenate([own for own, _ in parts]), np.concatenate([own for _, own in parts])), blocks
 
 
+def _few(count: int) -> int:
+    """Return a number of blocks or entities, each of which takes some microseconds."""
+    if count > _MOST_BLOCKS:
+        raise ValueError(f"it has more than {_MOST_BLOCKS} blocks or entities")
+    return count
+
+
 def _entities(numbers: _Numbers, first: bool) -> dict[tuple[int, ...], IntArray]:
     """Return the physical groups of points, curves, surfaces and volumes, by dimension and number."""
     found: dict[tuple[int, ...], IntArray] = {}
     for dimension, count in enumerate(numbers.take("n", 4)):
-        for _ in range(count):
+        for _ in range(_few(count)):
             tag = numbers.one("i")
             numbers.take("d", 3 if dimension == 0 and not first else 6)  # where it is
             found[dimension, tag] = numbers.take("i", numbers.one("n"))

@@ -1,9 +1,10 @@
-"""Meshes of gmsh and others, by meshio: their outer edges or faces, with the names of physical groups."""
+"""Surfaces (STL, OBJ, PLY, trimesh), and meshes of gmsh and others: outer edges or faces, with the names of groups."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import re
 import threading
@@ -15,19 +16,31 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import FloatArray, IntArray, cut
+from pibls.checks import FloatArray, IntArray, as_reals, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
-from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
+from pibls.geometry.reading.plane import NamedRing, make_shape, plain
+from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
+from pibls.reading import check_headings, check_pieces, read_bytes
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
+# A data line has numbers alone; VTK has sections of data after its cells, which are no business of a shape.
+_HEADINGS = {
+    "vtk": rb"(?i)LOOKUP_TABLE|FIELD",
+    "vtu": b"<",
+    "abaqus": rb"(?m)^\s*\*(?!\*)",
+    "medit": b"[A-Z][a-z]+",
+    "su2": b"=",
+}
 _PRINTING = threading.Lock()
-_LARGEST = 100_000_000
+_SILENT = logging.NullHandler()
+_HEADER, _TRIANGLE = 84, 50  # bytes of an STL file
+_MOST, _LONGEST_LINE = 200_000, 1_000  # triangles, and letters
 _MOST_CELLS = 500_000
+_MOST_SAID = 10_000  # letters
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
 _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -41,35 +54,60 @@ _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
 
 def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
     """Return the shape that a mesh covers."""
-    content, source = read_bytes(path, _LARGEST), cut(path.name)
+    content, source = read_bytes(path), cut(path.name)
+    check_pieces(content.replace(b",", b" "), "words", source)
     kind = MESHES[path.suffix.lower()]
     if kind == "gmsh":
         return _shape(*read_gmsh(content), coordinates, region, source)
+    check_headings(content, _HEADINGS[kind], source)
     _check_announced(content, source)
     try:
         import meshio
     except ImportError:
         raise missing("meshio", "meshes") from None
     with _quiet():
-        mesh = getattr(meshio, kind).read(str(path))
+        mesh = getattr(meshio, kind).read(_checked_deck(content, source) if kind == "abaqus" else str(path))
     return from_mesh(mesh, coordinates, region, source)
+
+
+def _checked_deck(content: bytes, source: str) -> io.StringIO:
+    """Return the text of Abaqus that meshio is to read, of plain letters alone, without other files and long searches.
+
+    Whatever else counts as blank or becomes a capital letter is a question mark, so that keywords are what they seem.
+    """
+    text = re.sub(r"[^\t\r\n -~]", "?", content.decode("ascii", "replace"))
+    stream = io.StringIO(text, newline=None)
+    # As meshio finds keywords: whatever stars are in them, or none.
+    keywords = [line.partition(",")[0].replace("*", "").strip().upper() for line in stream]
+    stream.seek(0)
+    if "INCLUDE" in keywords:
+        raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
+    return stream
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Silence meshio, in one thread at a time: all share the streams."""
-    with _PRINTING, contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with _PRINTING, contextlib.redirect_stderr(_Warnings()), contextlib.redirect_stdout(_Warnings()):
         yield
+
+
+class _Warnings(io.StringIO):
+    """Collects the warnings of meshio about lines that it does not understand, up to a limit."""
+
+    def write(self, text: str) -> int:
+        if self.tell() > _MOST_SAID:
+            raise ValueError("very many lines are not understood")
+        return super().write(text)
 
 
 def _check_announced(content: bytes, source: str) -> None:
     """Refuse more nodes and cells than a file of this length can hold, and sections that grow when unpacked."""
+    markup = content.partition(b"<AppendedData")[0]
+    if content.startswith((b"\xfe\xff", b"\xff\xfe")) or (b"<\0" in markup or b"\0<" in markup):
+        raise FileFormatError(f"{source} is UTF-16. Write it as UTF-8.")
     if b"<!ENTITY" in content or (b"<VTKFile" in content and b"compressor" in content):
         raise FileFormatError(f"{source} is compressed, or declares entities; neither is read. Write it as plain text.")
-    # As meshio finds keywords: whatever stars are in them.
-    keywords = (line.partition(b",")[0].replace(b"*", b"") for line in content.replace(b"\r", b"\n").split(b"\n"))
-    if any(keyword.strip().upper() == b"INCLUDE" for keyword in keywords):
-        raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
     for found in re.finditer(rb"(?im)^[ \t]*DIMENSIONS\s+(\d{1,30})\s+(\d{1,30})\s+(\d{1,30})", content):
         if math.prod(map(int, found.groups())) > 2 * _MOST_CELLS:
             raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
@@ -103,7 +141,11 @@ def _shape(
         raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
     if len(coordinates) == 2:
         return _plane(points, groups, coordinates, region, source)
-    return _space(points, groups, coordinates, region, source, top)
+    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
+        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
+    own = _chosen(groups, top, region, source)
+    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
+    return _space(points, faces, _names(groups, 2), coordinates, source)
 
 
 def _groups(mesh: Any) -> Groups:
@@ -170,13 +212,7 @@ def _plane(
     flat = _chosen(groups, 2, region, source)
     if not flat:
         raise FileFormatError(f"{source} has no triangles or quadrilaterals, only lines. Mesh the area.")
-    lines = {
-        frozenset(cell): name
-        for kind, cells, names in groups
-        if kind == "line"
-        for cell, name in zip(cells.tolist(), names, strict=True)
-    }
-    rings = []
+    lines, rings = _names(groups, 1), []
     try:
         chains = list(chained((a, b) for a, b in _outer(flat, points)))
     except OpenRingError as error:
@@ -185,36 +221,100 @@ def _plane(
     for number, ring in enumerate(chains):
         names = tuple(lines.get(frozenset((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
         rings.append(NamedRing(points[ring, :2], f"boundary {number} of the mesh", None, names))
-    first, second = coordinates
-    return make_shape(rings, (first, second), source)
+    return make_shape(rings, coordinates, source)
+
+
+def _names(groups: Groups, dimension: int) -> dict[frozenset[int], str]:
+    """Return the names of cells of a dimension, as far as they have one, by their corners."""
+    own = [(cells.tolist(), names) for kind, cells, names in groups if DIMENSION[kind] == dimension]
+    both = (pair for cells, names in own for pair in zip(cells, names, strict=True))
+    return {frozenset(cell): name for cell, name in both if name is not None}
 
 
 def _space(
     points: FloatArray,
-    groups: Groups,
+    faces: list[tuple[int, ...]],
+    names: Mapping[frozenset[int], str],
     coordinates: tuple[sp.Symbol, ...],
-    region: str | None,
     source: str,
-    top: int,
 ) -> Solid:
-    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
-        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
-    own = _chosen(groups, top, region, source)
-    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
-    names = {
-        frozenset(cell): name
-        for kind, cells, titles in groups
-        if DIMENSION[kind] == 2
-        for cell, name in zip(cells.tolist(), titles, strict=True)
-        if name is not None
-    }
     triangles, parts = list[tuple[int, ...]](), dict[str, list[int]]()
     for face in faces:
         name = names.get(frozenset(face))
         for k in range(1, len(face) - 1):
             if name is not None:
-                title = "".join(c if c.isalnum() else "_" for c in name)
-                parts.setdefault(title, []).append(len(triangles))
+                parts.setdefault(plain(name), []).append(len(triangles))
             triangles.append((face[0], face[k], face[k + 1]))
     with named(source):
         return Solid(coordinates, points, triangles, parts)
+
+
+def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
+    """Return the solid within the surface of an STL, OBJ or PLY file."""
+    content = read_bytes(path)
+    kind, source = path.suffix.lower().lstrip("."), cut(path.name)
+    check_pieces(content, "words", source)
+    {"stl": _check_stl, "ply": _check_ply, "obj": _check_obj}[kind](content, source)
+    try:
+        import trimesh
+    except ImportError:
+        raise missing("trimesh", "STL, OBJ and PLY files") from None
+    logging.getLogger("trimesh").addHandler(_SILENT)  # faults are raised
+    # From memory, so that materials and textures, which a file may name, are not looked for.
+    options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
+    mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)
+    return from_triangles(np.array(mesh.vertices), np.array(mesh.faces), coordinates, source)
+
+
+def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...], source: str) -> Solid:
+    """Return the solid within triangles, errors naming their source."""
+    points = as_reals(vertices)
+    if points is None or points.ndim != 2 or points.shape[1] != 3 or not len(points) or not len(faces):
+        raise FileFormatError(f"{source} has no triangles in space. Write a triangulated surface.")
+    check_finite(points, source, "vertex {}")
+    with named(source):
+        return Solid(coordinates, points, faces)
+
+
+def _check_stl(content: bytes, source: str) -> None:
+    """Refuse a binary file that is not as long as it says; text files are checked by their content."""
+    if len(content) < _HEADER and not content.lstrip().startswith(b"solid"):
+        raise FileFormatError(f"{source} has {len(content)} bytes, too few for an STL file. It is cut short.")
+    announced = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1
+    if len(content) == _HEADER + _TRIANGLE * announced and announced > 0:
+        _check_number(announced, source)
+        return
+    text = content.lstrip().startswith(b"solid") and b"facet" in content[:2000]
+    if not text:
+        expected = f"announces {announced} triangles, which are {_HEADER + _TRIANGLE * max(announced, 0)} bytes"
+        raise FileFormatError(f"{source} {expected}, and has {len(content)}. It is damaged or cut short.")
+    if b"endsolid" not in content[-200:]:
+        raise FileFormatError(f"{source} does not end with endsolid. It is cut short; write it again.")
+    check_headings(content, rb"(?i)\bsolid\b", source)
+    _check_number(content.lower().count(b"endfacet"), source)
+
+
+def _check_ply(content: bytes, source: str) -> None:
+    head, _, body = content[:20_000].partition(b"end_header")
+    counts = [int(entry) for entry in re.findall(rb"element\s+\w+\s+(\d{1,30})", head)]
+    if not head.startswith(b"ply") or not body or not counts:
+        raise FileFormatError(f"{source} has no PLY header. It is damaged, or has another format.")
+    if max(counts) > len(content):
+        raise FileFormatError(f"{source} announces {max(counts)} elements in {len(content)} bytes. It is damaged.")
+    _check_number(max(counts), source)
+
+
+def _check_obj(content: bytes, source: str) -> None:
+    if b"\0" in content:
+        raise FileFormatError(f"{source} is no text, as OBJ files are. It is damaged, or has another format.")
+    if re.search(rb"[^\r\n]{%d}" % _LONGEST_LINE, content):
+        raise FileFormatError(f"{source} has a line of over {_LONGEST_LINE} letters. Write triangles.")
+    faces = len(re.findall(rb"(?m)^[ \t]*f[ \t]", content))
+    if not faces:
+        raise FileFormatError(f"{source} has no faces. Write a triangulated surface.")
+    _check_number(faces, source)
+
+
+def _check_number(count: int, source: str) -> None:
+    if count > _MOST:
+        raise FileFormatError(f"{source} has {count} elements; up to {_MOST} triangles are read. Simplify the surface.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,9 @@ from pibls.errors import GeometryError, InputError
 from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.reading.geojson import from_geojson, load_geojson
-from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file
-from pibls.geometry.reading.raster import from_mask
+from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file, from_surface_file, from_triangles
+from pibls.geometry.reading.plane import from_mask
 from pibls.geometry.reading.source import guarded
-from pibls.geometry.reading.surfaces import from_surface_file, from_triangles
 from pibls.geometry.reading.svg import from_svg
 
 _PLANE = (".geojson", ".json", ".svg")
@@ -142,8 +141,7 @@ def _from_object(
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
         return from_mask(source, _two(symbols, "An array"), bounds, tolerance, origin)
     if callable(source) or isinstance(source, sp.Expr):
-        function: Callable[..., object] | sp.Expr = source
-        return Implicit(symbols, function, bounds, cells)
+        return Implicit(symbols, source, bounds, cells)
     raise InputError(
         "The 'source' parameter of read_shape must be a path, GeoJSON, an array of booleans, a function, a formula, "
         f"or a shape of shapely, trimesh or meshio. Got {shorten(source)} instead."

@@ -1,52 +1,14 @@
-"""Files with shapes, opened within limits, and how errors name them."""
+"""Checks of files with shapes, and how errors name them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
 from pibls.checks import FloatArray, cut, shorten
-from pibls.errors import FileFormatError, GeometryError, InputError, MissingDependencyError, PiblsError
-
-_LARGEST = 200_000_000
-
-
-def read_bytes(path: Path, largest: int = _LARGEST) -> bytes:
-    """Return the content of a plain file that is not too large."""
-    try:
-        if not path.is_file():
-            problem = "is a folder or a device" if path.exists() else "does not exist"
-            raise InputError(f"The file {cut(str(path))} cannot be read: it {problem}. Check the path.")
-        size = path.stat().st_size
-        if size > largest:
-            raise FileFormatError(
-                f"{cut(path.name)} has {size // 1_000_000} MB; up to {largest // 1_000_000} are read. "
-                "Simplify the shape."
-            )
-        with path.open("rb") as stream:
-            content = stream.read(largest + 1)
-    except (OSError, ValueError) as error:
-        if isinstance(error, PiblsError):
-            raise
-        raise InputError(f"The file {cut(str(path))} cannot be read: {cut(str(error))}. Check the path.") from error
-    if not content.strip():
-        raise FileFormatError(f"{cut(path.name)} is empty. Write the shape again.")
-    return content
-
-
-def read_string(path: Path, largest: int = _LARGEST) -> str:
-    """Return the content of a text file."""
-    content = read_bytes(path, largest)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"{cut(path.name)} is no UTF-8 text from byte {error.start} on. Save it as UTF-8, or give it the "
-            "extension of its format."
-        ) from None
+from pibls.errors import FileFormatError, GeometryError, MissingDependencyError, PiblsError
 
 
 def check_known(region: str, names: Iterable[str | None], source: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Closed paths of SVG drawings."""
+"""Closed paths of SVG drawings: lines, Bézier curves and arcs, and edges that replace them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,17 +16,26 @@ import sympy as sp
 from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
-from pibls.geometry.reading.curves import Subpath, read_path
-from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_known, read_string
-from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
+from pibls.geometry.reading.plane import NamedRing, check_number, make_shape
+from pibls.geometry.reading.source import check_known
+from pibls.geometry.rings import nesting, signed_area
+from pibls.reading import read_string
 
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
 _SHARE = 1e-3
 _HIDDEN = ("defs", "clipPath", "mask", "symbol", "marker", "pattern", "metadata", "style", "script", "title", "desc")
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^()]*)\)")
+_LETTERS = "MmLlHhVvCcSsQqTtAaZz"
+_BLANK = re.compile(r"[\s,]*")
+_WANTED = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7, "Z": 0}
+_FAMILY = {"S": "CS", "T": "QT"}
+_MOST_CURVES = 100_000
+_MOST_EDGES = 1000
+
+Chain = list[FloatArray]
+"""A closed chain of Bézier curves by their control points: two for a line, three or four for a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,7 @@ class _Element:
     title: str
     name: str | None
     rule: str
-    paths: tuple[Subpath, ...]
+    paths: list[Chain]
 
 
 def from_svg(
@@ -51,7 +61,8 @@ def from_svg(
         elements = [element for element in elements if element.name == region]
     if not elements:
         raise FileFormatError(f"{source} has no path, polygon, rectangle, circle or ellipse. Convert text to paths.")
-    hull = np.concatenate([subpath.hull for element in elements for subpath in element.paths] or [np.zeros((1, 2))])
+    curves = [points for element in elements for chain in element.paths for points in chain]
+    hull = np.concatenate(curves or [np.zeros((1, 2))])
     if not np.isfinite(hull).all() or float(np.abs(hull).max()) > 1e15:
         raise FileFormatError(f"{source} has coordinates that are not finite, or beyond 1e15. Scale the drawing.")
     allowed = _SHARE * float(np.ptp(hull, axis=0).max()) if tolerance is None else tolerance
@@ -59,12 +70,11 @@ def from_svg(
     rings: list[NamedRing] = []
     for element in elements:
         rings += _filled(element, allowed, bottom, source)
-        _check_number(sum(len(ring.vertices) for ring in rings), source)
     return make_shape(rings, coordinates, source)
 
 
 def _parsed(path: Path) -> ElementTree.Element:
-    text = read_string(path, _LARGEST)
+    text = read_string(path, _LARGEST, "XML")
     # Entities are the one way in which a small file of XML becomes a large one.
     if "<!ENTITY" in text:
         raise FileFormatError(f"{cut(path.name)} declares entities, which are not read. Save it as plain SVG.")
@@ -95,7 +105,7 @@ def _bottom(root: ElementTree.Element) -> float:
 def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Iterator[_Element]:
     """Yield the shapes of a drawing with the transforms they are under."""
     todo = [(root, matrix, "nonzero")]
-    count = 0
+    count = curves = 0
     while todo:
         node, above, rule = todo.pop()
         count += 1
@@ -108,7 +118,11 @@ def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Ite
         title = f"{_tag(node)} {node.get('id')!r}" if node.get("id") else f"{_tag(node)} number {count - 1}"
         data = _path_of(node, f"{source}, {title}")
         if data:
-            paths = tuple(part.moved(own) for part in read_path(data, f"{source}, {title}"))
+            chains = read_path(data, f"{source}, {title}")
+            paths = [[points @ own[:2, :2].T + own[:2, 2] for points in chain] for chain in chains]
+            curves += sum(map(len, paths))
+            if curves > _MOST_CURVES:
+                raise FileFormatError(f"{source} has more than {_MOST_CURVES} lines and curves. Simplify the drawing.")
             yield _Element(title, node.get("id"), rule, paths)
         todo += [(child, own, rule) for child in reversed(list(node))]
 
@@ -148,7 +162,7 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
         value = node.get(key)
         if value is None:
             return default
-        found = re.fullmatch(rf"\s*({_NUMBER})\s*(?:px)?\s*", value)
+        found = re.fullmatch(rf"({_NUMBER})\s*(?:px)?", value.strip())
         if found is None:
             raise FileFormatError(f"{title}: {key} must be a number without a unit. Got {shorten(value)} instead.")
         return float(found[1])
@@ -173,12 +187,12 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
     """Return the rings that bound the filled area of an element."""
     rings: list[FloatArray] = []
     total = 0
-    for subpath in element.paths:
-        ring = subpath.flattened(tolerance)
+    for chain in element.paths:
+        ring = flattened(chain, tolerance)
         if len(ring) and np.array_equal(ring[0], ring[-1]):
             ring = ring[:-1]
         total += len(ring)
-        _check_number(total, source)
+        check_number(total, source)
         if len(ring) >= 3 and signed_area(ring) != 0.0:
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:
@@ -189,14 +203,132 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
         before = inside.sum(axis=1) % 2 == 1
         within = ~before
     else:
-        before, within = inside @ signs != 0, inside @ signs + signs != 0
+        winding = inside[:, signs > 0].sum(axis=1) - inside[:, signs < 0].sum(axis=1)
+        before, within = winding != 0, winding + signs != 0
     titles = [element.title + (f", subpath {k}" if len(rings) > 1 else "") for k in range(len(rings))]
     return [NamedRing(rings[k], titles[k], bool(before[k])) for k in np.flatnonzero(before != within)]
 
 
-def _check_number(count: int, source: str) -> None:
-    if count > MOST_VERTICES:
-        raise FileFormatError(
-            f"{source} has more than {MOST_VERTICES} vertices once its curves are edges. Simplify the drawing, or give "
-            "a larger 'tolerance'."
-        )
+def flattened(chain: Chain, tolerance: float) -> FloatArray:
+    """Return vertices of edges that stay within the tolerance of the curves."""
+    found, total = [chain[0][:1]], 0
+    for points in chain:
+        found.append(_edges(points, tolerance))
+        total += len(found[-1])
+        if total > _MOST_CURVES:  # the caller refuses what is longer
+            break
+    return np.concatenate(found)
+
+
+def _edges(points: FloatArray, tolerance: float) -> FloatArray:
+    """Return the ends of edges along a curve, but for the first."""
+    degree = len(points) - 1
+    # A chord of a curve is off by at most 1/8 of the second derivative, which second differences bound.
+    bend = float(np.hypot(*np.diff(points, 2, axis=0).T).max()) * degree * (degree - 1) if degree > 1 else 0.0
+    count = 1 if bend == 0.0 else math.ceil(math.sqrt(bend / 8 / max(tolerance, bend * 1e-7)))
+    s = np.arange(1, (most := max(1, min(count, _MOST_EDGES))) + 1) / most
+    basis = [math.comb(degree, k) * s**k * (1 - s) ** (degree - k) for k in range(degree + 1)]
+    return np.asarray(np.stack(basis, axis=1) @ points)
+
+
+def read_path(text: str, source: str) -> list[Chain]:
+    """Return the closed chains of curves that the ``d`` of a path describes; open ones are closed by a line.
+
+    >>> [chain] = read_path("M 0 0 H 1 V 1 Z", "drawing")
+    >>> flattened(chain, 0.1)
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.],
+           [0., 0.]])
+    """
+    chains: list[Chain] = [[]]
+    start = here = np.zeros(2)
+    last, control = "", here
+    for number, (command, values) in enumerate(_commands(text, source)):
+        kind, base = command.upper(), here if command.islower() else np.zeros(2)
+        if number > _MOST_CURVES:
+            raise FileFormatError(f"{source} has more than {_MOST_CURVES} pieces. Simplify the path.")
+        if kind in "MZ":
+            chains.append([])
+            start = here = base + values if kind == "M" else start
+        else:
+            curves = _curves(kind, values, here, base, control if last and last in _FAMILY.get(kind, "") else here)
+            chains[-1] += curves
+            here, control = curves[-1][-1], curves[-1][-2]
+        last = kind
+    for chain in filter(None, chains):
+        if not np.array_equal(chain[-1][-1], chain[0][0]):
+            chain.append(np.array([chain[-1][-1], chain[0][0]]))
+    return [chain for chain in chains if chain]
+
+
+def _commands(text: str, source: str) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the commands of a path with their numbers; a command may be followed by the numbers of several."""
+    command, values, place = "", list[float](), 0
+    while (place := _BLANK.match(text, place).end()) < len(text):  # type: ignore[union-attr]
+        if text[place] in _LETTERS:
+            if values:
+                raise FileFormatError(f"{source}: the path has too few numbers before character {place}.")
+            command, place = text[place], place + 1
+            if command in "Zz":
+                yield command, np.empty(0)
+            continue
+        # The two flags of an arc are one digit each, and need no space between them.
+        flag = command in ("A", "a") and len(values) in (3, 4)
+        found = re.compile("[01]" if flag else _NUMBER).match(text, place)
+        if found is None or not command or command in "Zz":
+            raise FileFormatError(
+                f"{source}: the path cannot be read from character {place} on, {cut(repr(text[place : place + 20]))}. "
+                "It is damaged; save the drawing again."
+            )
+        values.append(float(found[0]))
+        place = found.end()
+        if len(values) == _WANTED[command.upper()]:
+            yield command, np.array(values)
+            values = []
+            command = {"M": "L", "m": "l"}.get(command, command)
+    if values:
+        raise FileFormatError(f"{source}: the path ends in the middle of a command; it is cut short.")
+
+
+def _curves(kind: str, values: FloatArray, here: FloatArray, base: FloatArray, control: FloatArray) -> list[FloatArray]:
+    if kind in "HV":
+        target = here.copy()
+        target["HV".index(kind)] = base["HV".index(kind)] + values[0]
+        return [np.array([here, target])]
+    if kind == "A":
+        return _arc(here, base + values[5:], values)
+    points = base + values.reshape(-1, 2)
+    if kind in "ST":
+        points = np.vstack([2 * here - control, points])
+    return [np.vstack([here, points])]
+
+
+def _arc(start: FloatArray, stop: FloatArray, values: FloatArray) -> list[FloatArray]:
+    """Return an elliptic arc as cubic curves, an eighth of a turn each (within 1e-6 of the radius)."""
+    rx, ry = np.abs(values[:2])
+    if rx == 0.0 or ry == 0.0 or np.array_equal(start, stop):
+        return [np.array([start, stop])]
+    c, s = math.cos(math.radians(values[2])), math.sin(math.radians(values[2]))
+    turn = np.array([[c, s], [-s, c]])
+    # The ellipse as a unit circle, enlarged where it is too small to reach.
+    p = turn @ (start - stop) / 2 / [rx, ry]
+    reach = max(1.0, float(np.hypot(*p)))
+    rx, ry, p = rx * reach, ry * reach, p / reach
+    size = float(p @ p)
+    side = math.sqrt(max(0.0, 1.0 / size - 1.0)) * (1.0 if bool(values[3]) != bool(values[4]) else -1.0)
+    center = side * np.array([p[1], -p[0]])
+    first, last = (math.atan2(*(q - center)[::-1]) for q in (p, -p))
+    sweep = (last - first) % (2 * math.pi)
+    sweep = sweep if values[4] else sweep - 2 * math.pi
+    knots = np.linspace(first, first + sweep, max(1, math.ceil(abs(sweep) / (math.pi / 4) - 1e-9)) + 1)
+    back = turn.T * [rx, ry]
+    middle = (start + stop) / 2 + back @ center
+    found = []
+    for a, b in pairwise(knots.tolist()):
+        k = 4 / 3 * math.tan((b - a) / 4)
+        ends = np.array([[math.cos(a), math.sin(a)], [math.cos(b), math.sin(b)]])
+        along = np.stack([-ends[:, 1], ends[:, 0]], axis=1) * k
+        found.append(middle + np.array([ends[0], ends[0] + along[0], ends[1] - along[1], ends[1]]) @ back.T)
+    found[0][0], found[-1][-1] = start, stop
+    return found

@@ -15,7 +15,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 
-__all__ = ["Fitted", "Slice", "fit"]
+__all__ = ["SlicePieces", "Slice", "fit"]
 
 _GRID = {1: 65, 2: 25, 3: 11}  # points along an axis, by the number of axes
 _FITS, _SMALL = 3, 0.6  # how often a box is fitted, as long as it shrinks to less than this share of a side
@@ -42,7 +42,7 @@ class Slice:
         return self.outline.points - STEP * float(self.cell.size.min()) * self.outline.normals
 
 
-class Fitted(NamedTuple):
+class SlicePieces(NamedTuple):
     """Points of a slice, the number of the connected piece each is in, their spacing, and how many are of a grid."""
 
     grid: FloatArray
@@ -99,7 +99,7 @@ def _grid(
     return grid, inside.reshape(grid.shape[:2]), (high - low) / _GRID[d]
 
 
-def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[Fitted | None]:
+def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[SlicePieces | None]:
     """Yield the points of slices in boxes, with the connected piece each is in."""
     from scipy.ndimage import generate_binary_structure, label
 
@@ -116,7 +116,7 @@ def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: Floa
             found = joined_in_sight(points, found, gap, partial(ground.is_kind, kind=own.kind, cell=own.cell))
         if d == 3 and len(own.near):
             points, found = _with_specks(points, found, gap, own.near)
-        yield Fitted(points, found, gap, evenly) if len(points) else None
+        yield SlicePieces(points, found, gap, evenly) if len(points) else None
 
 
 def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:

@@ -1,0 +1,92 @@
+"""Conditions across interfaces: their two sides are equal to a common value, in place of continuity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.cells.evaluation import Term
+from pibls.cells.parts import CellPart, Face
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem import Across, Statement
+from pibls.problem.switches import has_branches
+
+if TYPE_CHECKING:
+    from pibls.cells.rows import Rows
+
+__all__ = ["InterfaceLaws", "Law"]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """One side of an equation across an interface: terms that are not shared, and their size."""
+
+    terms: list[Term]
+    right: FloatArray
+    size: float
+
+
+@dataclass(eq=False)
+class InterfaceLaws:
+    """Makes the two sides of conditions across interfaces; blocks are the fields and orders that they may replace."""
+
+    rows: Rows
+    blocks: list[tuple[int, int]]
+    _laws: dict[Any, Law] = field(default_factory=dict)
+    _taken: dict[Any, dict[tuple[int, int], Statement]] = field(default_factory=dict)
+
+    def of(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
+        """Return this part's side of the interface condition on a face, or None.
+
+        Both sides of the equation, the outer one with the opposite sign, are equal to something that they share.
+        """
+        statement = self._replaced(face).get((number, order)) if face.crossed else None
+        if statement is None:
+            return None
+        key = (part, face, id(statement))
+        if key not in self._laws or not all(form.is_linear for form in statement.forms):
+            sides = [self._side(side, face, statement) for side in (face.below, face.above)]
+            sizes = [size for _, _, size in sides if size > 0]
+            size = float(np.sqrt(np.prod(sizes))) if len(sizes) == 2 else sizes[0]
+            for side, (terms, right, _) in zip((face.below, face.above), sides, strict=True):
+                self._laws[side, face, id(statement)] = Law(terms, right, size / statement.weight)
+        return self._laws[key]
+
+    def _side(self, part: CellPart, face: Face, statement: Statement) -> tuple[list[Term], FloatArray, float]:
+        assert isinstance(statement.place, Across)
+        assert face.normals is not None
+        inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
+        form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
+        # What switches may do so right here: each side has its own branch.
+        X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
+        terms, source = self.rows.lowered(replace(statement, form=form), part, X, face.normals * (1 if below else -1))
+        size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
+        right = -sign * np.broadcast_to(source, len(X))
+        return [(n, index, sign * value) for n, index, value in terms], right, size
+
+    def _replaced(self, face: Face) -> dict[tuple[int, int], Statement]:
+        """Return which continuities of a face, by field and order, an interface condition replaces."""
+        key = tuple(id(statement) for statement in face.crossed)
+        if key not in self._taken:
+            found: dict[tuple[int, int], Statement] = {}
+            names, free = self.rows.problem.field_names, list(self.blocks)
+            for statement in sorted(face.crossed, key=_least_order):
+                own = {names.index(name) for form in statement.forms for name in form.fields}
+                least = _least_order(statement)
+                fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))
+                if not fits:
+                    raise ProblemError(
+                        f"{statement.name} is one condition too many: across an interface each field has as many as "
+                        "the order of its equation, for the value and the flux two. Remove one."
+                    )
+                free.remove(fits[0])
+                found[fits[0]] = statement
+            self._taken[key] = found
+        return self._taken[key]
+
+
+def _least_order(statement: Statement) -> int:
+    return min(term.order for form in statement.forms for term in form.terms)

@@ -1,0 +1,143 @@
+"""Rows of a part on its faces: coefficients of all that is continuous across them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.cells.evaluation import Term, indices_of, power
+from pibls.cells.parts import CellPart, Face
+from pibls.checks import FloatArray
+from pibls.problem import Opposite
+
+if TYPE_CHECKING:
+    from pibls.cells.rows import Rows
+
+__all__ = ["Traces"]
+
+_BESIDE, _ROUNDING = 1e-10, 1e-14  # of a part, and of the domain: how far points are moved off a face
+
+
+@dataclass(eq=False)
+class Traces:
+    """Makes the rows of parts on faces; those of a nonlinear iteration, and units of faces, are kept."""
+
+    rows: Rows
+    _known: dict[Any, FloatArray] = field(default_factory=dict)
+    _units: dict[Face, FloatArray] = field(default_factory=dict)
+
+    def _made(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
+        """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
+        X, unit, depth = self.on_side(part, face), self.units(face), face.thickness
+        wanted = self.shared(face)
+        terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
+        scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
+        if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
+            return self._whole(part, face, terms, units, scales)
+        polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
+        found = self.rows.at(part, X, terms, units, polynomials)
+        return np.vstack(
+            [np.empty((0, self.rows.width)), *(scale * own for scale, own in zip(scales, found, strict=True))]
+        )
+
+    def _whole(
+        self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
+    ) -> FloatArray:
+        """Return the same on a whole face where coefficients are numbers: many faces have their integrals in common."""
+        values = self.rows.layout.moments(part, face, self.on_side(part, face), indices_of(terms))
+        share, size, step = (
+            math.sqrt(face.area / 2 ** (len(part.half) - 1)),
+            self.rows.width // len(units),
+            face.basis.shape[1],
+        )
+        found = np.zeros((step * len(terms), self.rows.width))
+        for k, own in enumerate(terms):
+            for number, index, value in own:
+                block = found[k * step : (k + 1) * step, number * size : (number + 1) * size]
+                block += (value * scales[k] * share * units[number] / power(part.half, index)) * values[index]
+        return found
+
+    def on_side(self, part: CellPart, face: Face) -> FloatArray:
+        """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
+        if face.above is not part or face.below is part or not face.shift:
+            return face.points
+        X = face.points.copy()
+        X[:, face.axis] -= face.shift
+        return X
+
+    def of(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
+        """Return the coefficients on a face of all that is continuous across it, as rows."""
+        if (part, face) in self._known:
+            return self._known[part, face]
+        found = self._made(part, face, units)
+        # A nonlinear iteration asks again; what flows across a seam may depend on the state.
+        if self.rows.state is not None and face.normals is None:
+            self._known[part, face] = found
+        return found
+
+    def right(self, part: CellPart, face: Face) -> FloatArray:
+        """Return the right-hand sides of :meth:`of`: zero but for known values across interfaces."""
+        step = face.basis.shape[1]
+        wanted = self.shared(face)
+        found = np.zeros((step * len(wanted), self.rows.sides))
+        for k, block in enumerate(wanted if face.crossed else ()):
+            law = self.rows.flux.laws.of(part, face, *block)
+            if law is not None:
+                roots = np.sqrt(face.thickness * face.weights) / law.size
+                found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
+        return found
+
+    def units(self, face: Face) -> FloatArray:
+        """Return the unit of each field on a face."""
+        if face not in self._units:
+            self._units[face] = np.sqrt(self.rows.balance(face.below)[1] * self.rows.balance(face.above)[1])
+        return self._units[face]
+
+    def shared(self, face: Face) -> list[tuple[int, int]]:
+        """Return the fields and orders of derivative that are continuous across a face."""
+        if face.shift:
+            return self._periodic[face.axis]
+        if face.normals is not None:
+            return self.rows.flux.across_seams
+        return self._continuous[face.axis]
+
+    @cached_property
+    def _continuous(self) -> list[list[tuple[int, int]]]:
+        """Fields and orders that are continuous across walls, by their axis."""
+        along = self.rows.orders.T.tolist()
+        return [[(f, order) for f, most in enumerate(own) for order in range(most)] for own in along]
+
+    @cached_property
+    def _periodic(self) -> dict[int, list[tuple[int, int]]]:
+        """Fields and orders that continue across the ends of each periodic axis."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for statement in self.rows.problem.statements:
+            if isinstance(statement.place, Opposite):
+                (term,) = statement.form.terms
+                axis = int(np.flatnonzero(statement.place.low.normals(statement.place.low.sample(1).points)[0])[0])
+                number = self.rows.problem.field_names.index(term.field)
+                found.setdefault(axis, []).append((number, term.order))
+        return found
+
+    @cached_property
+    def periodic(self) -> tuple[int, ...]:
+        """The axes whose ends meet."""
+        return tuple(self._periodic)
+
+    @staticmethod
+    def normals(face: Face) -> FloatArray:
+        """Return normals of a face, from the part below it to the one above."""
+        if face.normals is not None:
+            return face.normals
+        return np.tile(np.eye(face.points.shape[1])[face.axis], (len(face.points), 1))
+
+    def inward(self, part: CellPart, face: Face) -> FloatArray:
+        """Return points of a part just beside a face, where its coefficients are its own."""
+        X, out = self.on_side(part, face), -1.0 if face.below is part else 1.0
+        # So near that nothing else changes, and farther than points are off by rounding.
+        step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
+        return np.asarray(X + out * step * self.normals(face))
