@@ -29,7 +29,7 @@ Place = Callable[[FloatArray], FloatArray]
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
 _SAMPLES = {1: 65, 2: 128, 3: 256}
 _AROUND = {1: 17, 2: 9, 3: 5}  # places along each axis that are tried at once: fewer rounds
-_FINEST = 1e-17  # step, in half sides of a cell, with which places are looked for
+_ROUNDS, _FINEST = 60, 1e-17  # to climb: heights beside others may lead around; the shortest step, by half a cell
 _NEAR = 1e-6  # of half a cell: nearly at its faces
 _STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
@@ -167,7 +167,9 @@ class Spots:
         count, d = starts.shape
         around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
-        while len(going):
+        for _ in range(_ROUNDS):
+            if not len(going):
+                break
             rows = np.arange(len(going))
             tried = _off_faces(found[going, None] + step[going, None] * around)
             heights = self._heights(place(tried.reshape(-1, d)))[numbers[going]]
