@@ -143,10 +143,8 @@ class Loop:
 
     def _expected(self) -> float:
         """Return the error of the next solution, if the last one paid, by the rate at which errors fell; else zero."""
-        before, last = (
-            [found.estimate for found in self.course.every[-2:]] if len(self.course.every) > 1 else (0.0, 1.0)
-        )
-        return last**2 / before if last <= TREES.pays * before else 0.0
+        before, last = [0.0, *([found.estimate for found in self.course.every] or [1.0])][-2:]
+        return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
         """Return how many more cells there can be within memory and budget, if solving with them costs so many times.

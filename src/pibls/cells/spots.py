@@ -29,7 +29,7 @@ Place = Callable[[FloatArray], FloatArray]
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
 _SAMPLES = {1: 65, 2: 128, 3: 256}
 _AROUND = {1: 17, 2: 9, 3: 5}  # places along each axis that are tried at once: fewer rounds
-_ROUNDS, _FINEST = 60, 1e-17  # to climb: heights beside others may lead around; the shortest step, by half a cell
+_FINEST = 1e-17  # the shortest step of a climb, by half a cell
 _NEAR = 1e-6  # of half a cell: nearly at its faces
 _STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
@@ -167,9 +167,8 @@ class Spots:
         count, d = starts.shape
         around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
-        for _ in range(_ROUNDS):
-            if not len(going):
-                break
+        # Heights beside others may lead around: there are no more rounds than halvings to the shortest step.
+        for _ in range(int(-np.log2(_FINEST)) if count else 0):
             rows = np.arange(len(going))
             tried = _off_faces(found[going, None] + step[going, None] * around)
             heights = self._heights(place(tried.reshape(-1, d)))[numbers[going]]
@@ -179,6 +178,8 @@ class Spots:
             step[going], found[going] = np.where(moved, step[going], step[going] * 2 / (_AROUND[d] - 1)), best
             even = heights.max(axis=1) - heights.min(axis=1) <= _EVEN
             going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > _FINEST)]
+            if not len(going):
+                break
         return found
 
 
