@@ -22,6 +22,7 @@ def domains():
         "annulus": disk - pb.Disk((x, y), (0.1, -0.2), 0.3),
         "star": pb.Star((x, y), 1 + sp.cos(5 * angle) / 8),
         "plate": square - pb.Disk((x, y), (0.1, -0.2), 0.57),
+        "holes": square - pb.Disk((x, y), (-0.6, -0.6), 0.2) - pb.Disk((x, y), (0.6, 0.6), 0.2),
         "cavity": pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) - pb.Ball((x, y, z), (0.4, 0.5, 0.6), 0.3),
         "timed": (square - disk) * pb.TimeInterval(t, 0, 2),
     }
@@ -259,7 +260,7 @@ def test_points_on_faces_are_owned_once():
     assert sorted(np.concatenate(owners).tolist()) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("name", [*PLANE, *SOLID])
+@pytest.mark.parametrize("name", [*PLANE, "holes", *SOLID])
 def test_cells_cut_together_are_those_cut_one_by_one(name):
     together, alone = (layout_of(domains()[name]) for _ in range(2))
     trees = [split(layout.root, 2) for layout in (together, alone)]
