@@ -117,6 +117,9 @@ class Damping:
     most: float = 1e9
 
 
+_USUAL = Damping()
+
+
 class _Whole(NamedTuple):
     """The rows at a place, their residuals, and the step without damping."""
 
@@ -196,7 +199,7 @@ def search(
     *,
     rough: bool = False,
     nearby: bool = False,
-    rule: Damping = Damping(),  # noqa: B008
+    rule: Damping = _USUAL,
 ) -> Descent:
     """Search from a place, which may be known to be near the end.
 
