@@ -28,15 +28,22 @@ _EVEN, _NOTABLE = 0.15, 1e-3  # powers of two by which the square rises from rin
 
 
 @lru_cache(maxsize=32)
-def _analysis(dimension: int, count: int) -> FloatArray:
-    """Return the matrix from values at Gauss points to coefficients of orthonormal Legendre products."""
+def _analysis(count: int) -> FloatArray:
+    """Return the matrix from values at Gauss points of [−1, 1] to coefficients of orthonormal Legendre polynomials."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     table = np.polynomial.legendre.legvander(nodes, count - 1) * np.sqrt(np.arange(count) + 0.5)
-    own = table.T * weights
-    found = own
-    for _ in range(dimension - 1):
-        found = np.kron(found, own)
-    return np.asarray(found)
+    return np.asarray(table.T * weights)
+
+
+def _analysed(values: FloatArray, dimension: int, count: int) -> FloatArray:
+    """Return coefficients of orthonormal Legendre products, a row for each row of values at Gauss points of the cube.
+
+    Axes are taken one by one: a matrix for all of them would be larger than all else that a cell needs.
+    """
+    for _ in range(dimension):
+        # Each axis in turn comes first, and goes behind the others.
+        values = (_analysis(count) @ values.reshape(len(values), count, -1)).swapaxes(1, 2)
+    return values.reshape(len(values), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,7 @@ class Tails:
     def _coefficients(self) -> FloatArray:
         """Legendre coefficients of the functions, a column each."""
         zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
-        return np.asarray(_analysis(len(zero), count) @ self.reference.on_rule([zero])[zero])
+        return _analysed(self.reference.on_rule([zero])[zero].T, len(zero), count).T
 
     def _rough(self, of: FloatArray, least: float) -> list[FloatArray]:
         """Return the rows for coefficients that are high along each axis, which share a high total degree."""
@@ -122,15 +129,13 @@ class Tails:
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes)."""
-        rough = [np.linalg.norm(values @ operator.T, axis=1) for operator in self._missed]
-        return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
+        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes).
 
-    @cached_property
-    def _missed(self) -> list[FloatArray]:
-        """Rows of the analysis for coefficients beyond those that an equation of second order can take up."""
-        analysis = _analysis(self.reference.dimension, rule_count(self.reference.degree))
-        return self._rough(analysis, self.reference.degree - 1)
+        What counts is beyond the coefficients that an equation of second order can take up.
+        """
+        found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
+        rough = [np.linalg.norm(own, axis=0) for own in self._rough(found.T, self.reference.degree - 1)]
+        return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
 
 
 @lru_cache(maxsize=16)
@@ -143,14 +148,14 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
     """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
-    return float(np.linalg.norm(_highest(parameters, count) @ values) * np.sqrt(weights.sum() / 2**parameters))
+    high = _analysed(values[None], parameters, count)[0, _highest(parameters, count)]
+    return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
 
 
 @lru_cache(maxsize=32)
-def _highest(parameters: int, count: int) -> FloatArray:
-    """Return the rows of the analysis for the two highest degrees along any parameter."""
-    degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(count)] * parameters, indexing="ij")], axis=1)
-    return np.asarray(_analysis(parameters, count)[degrees.max(axis=1) >= count - 2])
+def _highest(parameters: int, count: int) -> BoolArray:
+    """Tell which coefficients are of the two highest degrees along any parameter."""
+    return np.asarray(np.indices((count,) * parameters).max(axis=0).ravel() >= count - 2)
 
 
 @lru_cache(maxsize=16)
