@@ -11,7 +11,7 @@ __all__ += ["PiblsError", "ProblemError", "ResourceError", "SolveError", "TextEr
 
 
 def printable(text: str, kept: str = "\n\t") -> str:
-    r"""Return a text with everything escaped that a terminal would obey and not show; what is ``kept`` stays.
+    r"""Return a text with everything escaped that a terminal would obey and not show, but for ``kept`` letters.
 
     >>> printable("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\u202ec'

@@ -64,14 +64,14 @@ class Tails:
         zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
         return _analysed(self.reference.on_rule([zero])[zero].T, len(zero), count).T
 
-    def _rough(self, of: FloatArray, least: float) -> list[FloatArray]:
-        """Return the rows for coefficients that are high along each axis, which share a high total degree."""
+    def _rough(self, least: float) -> list[BoolArray]:
+        """Tell which coefficients are high along each axis, which share a high total degree."""
         total, d = self._degrees.sum(axis=1), self.reference.dimension
-        return [of[(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5))] for axis in range(d)]
+        return [(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
 
     @cached_property
     def _operators(self) -> list[FloatArray]:
-        return self._rough(self._coefficients, _TAIL * self.reference.degree)
+        return [self._coefficients[own] for own in self._rough(_TAIL * self.reference.degree)]
 
     def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
         """Return the L2 norms of the rough part of fields on parts, along each axis: shape (parts, fields, axes)."""
@@ -129,13 +129,15 @@ class Tails:
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes).
-
-        What counts is beyond the coefficients that an equation of second order can take up.
-        """
+        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes)."""
         found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
-        rough = [np.linalg.norm(own, axis=0) for own in self._rough(found.T, self.reference.degree - 1)]
+        rough = [np.linalg.norm(found[:, own], axis=1) for own in self._missed]
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
+
+    @cached_property
+    def _missed(self) -> list[BoolArray]:
+        """Which coefficients are beyond those that an equation of second order can take up, along each axis."""
+        return self._rough(self.reference.degree - 1)
 
 
 @lru_cache(maxsize=16)
@@ -148,14 +150,9 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
     """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
-    high = _analysed(values[None], parameters, count)[0, _highest(parameters, count)]
+    degrees = np.indices((count,) * parameters).max(axis=0).ravel()
+    high = _analysed(values[None], parameters, count)[0, degrees >= count - 2]
     return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
-
-
-@lru_cache(maxsize=32)
-def _highest(parameters: int, count: int) -> BoolArray:
-    """Tell which coefficients are of the two highest degrees along any parameter."""
-    return np.asarray(np.indices((count,) * parameters).max(axis=0).ravel() >= count - 2)
 
 
 @lru_cache(maxsize=16)

@@ -228,11 +228,7 @@ class Rows(Evaluation):
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        return float((self.layout.root.size / part.cell.size).min() ** self._emphasised)
-
-    @cached_property
-    def _emphasised(self) -> float:
-        return max(float(self.orders.max()) - 1.0, 0.0) / 2
+        return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
     def _conditions(
         self, part: CellPart, units: FloatArray
