@@ -117,14 +117,14 @@ class Outline(Region):
         return cKDTree(self._starts + self._edges / 2)
 
     @cached_property
-    def _depths(self) -> IntArray:
-        return np.asarray(crossings([np.array(ring) for ring in self.rings]).sum(axis=1) % 2)
+    def _is_hole(self) -> BoolArray:
+        return np.asarray(crossings([np.array(ring) for ring in self.rings]).sum(axis=1) % 2 == 1)
 
     @cached_property
     def _turns(self) -> FloatArray:
         """One for rings that have the shape on their left, minus one for others."""
         areas = np.array([signed_area(np.array(ring)) for ring in self.rings])
-        return np.asarray(np.sign(areas) * np.where(self._depths % 2 == 0, 1.0, -1.0))
+        return np.asarray(np.sign(areas) * np.where(self._is_hole, -1.0, 1.0))
 
     @cached_property
     def bounds(self) -> FloatArray:
@@ -135,7 +135,7 @@ class Outline(Region):
     def measure(self) -> float:
         """The area."""
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
-        return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
+        return float(areas @ np.where(self._is_hole, -1.0, 1.0))
 
     @property
     def condition(self) -> sp.Basic:
@@ -209,7 +209,7 @@ class Outline(Region):
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         """Return the rings, and the parts with names."""
-        outer, holes = (np.flatnonzero(self._depths % 2 == odd).tolist() for odd in (0, 1))
+        outer, holes = (np.flatnonzero(self._is_hole == hole).tolist() for hole in (False, True))
         rings = {"outer" if len(outer) == 1 else f"outer{k}": i for k, i in enumerate(outer)}
         rings |= {f"hole{k}": i for k, i in enumerate(holes)}
         edges = {name: np.flatnonzero(self._owner == i) for name, i in rings.items()} | dict(self.named)
