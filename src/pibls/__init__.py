@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pibls.solution import Solution, load
     from pibls.status import Status
     from pibls.text import parse, read_problem
-    from pibls.tuning import solve
+    from pibls.tuning import prepare, solve
 
     __version__: str
 
@@ -85,7 +85,7 @@ __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "Poin
 __all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
 __all__ += ["TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div", "field", "flux"]
 __all__ += ["grad", "inside", "laplacian", "load", "metrics", "normal", "normal_derivative", "outside", "parse"]
-__all__ += ["per_region", "problems", "read_problem", "read_shape", "solve", "stress", "unknown"]
+__all__ += ["per_region", "prepare", "problems", "read_problem", "read_shape", "solve", "stress", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
@@ -95,7 +95,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
-    "tuning": ("solve",),
+    "tuning": ("prepare", "solve"),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

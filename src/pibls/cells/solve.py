@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Fit:
     unknowns, rows
         Size of the least-squares problem.
     columns
-        Solutions with further right-hand sides: shape (sides, fields, functions).
+        Solutions with other right-hand sides, if there are any: shape (sides, fields, functions).
     """
 
     root: Cell
@@ -75,7 +75,8 @@ class Glue:
     local: LocalSystems = field(init=False)
     branches: Branches = field(init=False)
     _factors: Factors = field(default_factory=lambda: Factors(Grams()))
-    _branches: list[Branch] = field(default_factory=list)  # of the last tree
+    _root: Cell = field(init=False)  # the last tree
+    _branches: list[Branch] = field(default_factory=list)
     _tree: FactoredTree | None = None  # these factorised; None where the domain has no part in it
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its unions
@@ -112,37 +113,19 @@ class Glue:
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
         joined = self.branches.work
-        branches = self.branches.of(root)
-        if not branches:
+        self._root, self._branches = root, self.branches.of(root)
+        if not self._branches:
             self._tree = None
             return Fit(root, (), {}, {}, 0, 0)
-        self._branches = branches
         self._tree = self._factorised(self._factors)
-        unknowns, left = self._eliminated(lambda tree: tree.loads)
-        every = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
-        every = {branch.sample: every[branch.sample] for branch in branches if not branch.halves}
-        squares = {
-            branch.sample: square
-            for batch, load in left.items()
-            for branch, square in zip(batch.branches, load.squares.tolist(), strict=True)
-        }
+        fit = self._solved(lambda tree: tree.loads)
         if self.branches.work > joined:
-            self._last = len(every), self.branches.work - joined
-        self.local.keep(every)
-        return Fit(
-            root,
-            tuple(every),
-            {part: own[0] for part, own in every.items()},
-            {part: math.sqrt(squares[part]) for part in every},
-            len(every) * self.rows.width,
-            0,
-        )
+            self._last = len(fit.parts), self.branches.work - joined
+        self.local.keep(fit.parts)
+        return replace(fit, columns={})
 
-    def again(self, sources: Sources) -> dict[CellPart, FloatArray]:
-        """Return weights on the last tree for other right-hand sides, which cost no factorisation.
-
-        They have the shape (sides, fields, functions) for every part.
-        """
+    def again(self, sources: Sources) -> Fit:
+        """Return solutions on the last tree for other right-hand sides, as columns; they cost no factorisation."""
 
         def loads(tree: FactoredTree) -> dict[Batch, Load]:
             return {
@@ -150,8 +133,27 @@ class Glue:
                 for batch in tree.loads
             }
 
-        unknowns, _ = self._eliminated(loads)
-        return {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
+        return self._solved(loads)
+
+    def _solved(self, loads: Loads) -> Fit:
+        """Return the solutions on the last tree for right-hand sides; the first of them is that of the fit."""
+        unknowns, left = self._eliminated(loads)
+        found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
+        every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
+        squares = {
+            branch.sample: square
+            for batch, load in left.items()
+            for branch, square in zip(batch.branches, load.squares.tolist(), strict=True)
+        }
+        return Fit(
+            self._root,
+            tuple(every),
+            {part: own[0] for part, own in every.items()},
+            {part: math.sqrt(squares[part]) for part in every},
+            len(every) * self.rows.width,
+            0,
+            every,
+        )
 
     def _loaded(self, branch: Branch, sources: Sources) -> Load:
         assert branch.system is not None

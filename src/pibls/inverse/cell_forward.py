@@ -165,7 +165,7 @@ class CellForward(Forward):
         glue = self._noted(Glue(rows))
         try:
             fit = glue.solve(self.root)
-            return fit if sources is None else replace(fit, columns=glue.again(sources))
+            return fit if sources is None else replace(fit, columns=glue.again(sources).columns)
         finally:
             self.budget.spend(glue.flops)
 
