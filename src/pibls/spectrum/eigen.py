@@ -20,9 +20,9 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Stop, extrapolated, refine, verdict
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, POINTS, SLIGHT
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import Modes, modes_of
@@ -32,7 +32,6 @@ from pibls.status import Status
 __all__ = ["Spectrum", "eigen"]
 
 _HIGHEST = 19  # degree up to which cells become richer
-_PATIENCE = replace(TREES, window=2, means=False)
 _SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
 
 
@@ -104,7 +103,7 @@ class _Search:
         fit = linear.fit(root, None)
         known = network_of(self.linear.layout, near.as_fields) if self._gaps and near is not None else None
         # Trees that are refined once more are closer to each other, by the square at best.
-        tol = SLIGHT * max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
+        tol = max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
         return modes_of(self.pencil, linear, fit, self.shift, self.number, tol, self.seed, known)
 
     @property
@@ -144,9 +143,10 @@ class _Search:
         return found.estimate <= self.tol
 
     def limit(self, found: _Pair) -> Stop | None:
-        """Return None: nothing is known that speaks against finer cells."""
+        """Return that rounding is all that is left, where finer trees are worse twice in a row."""
         del found
-        return None
+        last = [stage.estimate or 0.0 for stage in self.course.stages[-3:]]
+        return Stop(Reason.ROUNDING) if len(last) == 3 and last[0] < last[1] < last[2] < PLAIN else None
 
     def cost(self, found: _Pair) -> Cost:
         """Return the cost of the next tree."""
@@ -217,37 +217,45 @@ def _begun(
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
     linear = Linear(Glue(start.data.rows), budget)
-    course: Course[_Pair] = Course(budget, _PATIENCE, lambda *_: None)
+    course: Course[_Pair] = Course(budget, TREES, lambda *_: None)
     search = _Search(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
 
 
 def _below(pencil: Pencil, number: int, tol: float, seed: int, budget: Budget) -> float:
-    """Return a shift below the spectrum; where that has no end, one near zero."""
-    first = shift = -NEGLIGIBLE * _scale(pencil)
+    """Return a shift just below the spectrum; where that has no end, one near zero.
+
+    The first look is from below all that a potential allows, where eigenvalues are not told apart as well.
+    """
+    scale, deepest = _sizes(pencil)
+    shift = deepest - scale
     for _ in range(_SEARCHES):
         _, modes = _begun(pencil, shift, None, number, math.sqrt(tol), seed, budget)
-        lowest = float(modes.values.real.min())
+        lowest, highest = float(modes.values.real.min()), float(modes.values.real.max())
+        below = lowest - NEGLIGIBLE * max(highest - lowest, NEGLIGIBLE * scale)
         if lowest > shift:
-            return shift
-        shift = lowest - (abs(lowest) + abs(first)) * NEGLIGIBLE
-    return first
+            return max(below, shift)
+        shift = below - abs(below)
+    return -NEGLIGIBLE * scale
 
 
-def _scale(pencil: Pencil) -> float:
-    """Return the size of terms without the eigenvalue beside those with it, for functions as wide as the domain."""
+def _sizes(pencil: Pencil) -> tuple[float, float]:
+    """Return the size of eigenvalues of functions as wide as the domain, and the least that a potential allows."""
     domain = pencil.problem.domain
     X, half = domain.sample(POINTS, "kronecker", 0), np.diff(np.array(domain.bounds), axis=1)[:, 0] / 2
-    sizes = np.zeros(3)
+    normals, sizes, deepest = np.ones((len(X), len(domain.space))), np.zeros(3), 0.0
     for statement in pencil.problem.statements:
-        for degree, terms in enumerate(pencil.terms(statement)):
-            for (_, index), function in terms.items():
-                value = function(X, np.ones((len(X), len(domain.space))))
+        powers = pencil.terms(statement)
+        for degree, terms in enumerate(powers):
+            for (number, index), function in terms.items():
+                value = function(X, normals)
                 size = float(np.median(np.abs(value))) / float(np.prod(half ** np.array(index)))
                 sizes[degree] = max(sizes[degree], size)
-    if sizes[1] > 0.0:
-        return float(sizes[0] / sizes[1])
-    return float(np.sqrt(sizes[0] / sizes[2]))
+                mass = powers[1].get((number, index))
+                if degree == 0 and not any(index) and mass is not None:
+                    deepest = min(deepest, float((-value / mass(X, normals)).min()))
+    scale = sizes[0] / sizes[1] if sizes[1] > 0.0 else np.sqrt(sizes[0] / sizes[2])
+    return float(scale), deepest
 
 
 def _matched(values: Any, better: Any) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
+from pibls.refinement.standards import SLIGHT
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
 
@@ -25,7 +27,6 @@ __all__ = ["Modes", "modes_of"]
 _SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the last ones converge slowly
 _STEPS = 30  # blocks at most
 _DEPENDENT = 1e-10  # of a block: directions that are rounding
-_REAL = 1e-9  # imaginary parts of eigenvalues that are rounding
 
 Weights = dict[CellPart, FloatArray]
 
@@ -130,7 +131,7 @@ class _Arnoldi:
         return np.concatenate([own, before + self.shift * own], axis=1) if self.pencil.is_quadratic else own
 
     def _spend(self, sides: int) -> None:
-        self.linear.budget.spend(0.5 * self.linear.glue.held * sides)
+        self.linear.budget.spend(self.linear.glue.held * sides)
 
     def inverted(self, weights: Weights) -> Weights:
         """Return the inverse of the shifted problem, applied to functions."""
@@ -150,12 +151,21 @@ class _Arnoldi:
 
     def sampled(self, weights: Weights) -> FloatArray:
         """Return functions at the points of all parts, times roots of weights, as columns."""
-        layout, found = self.linear.layout, []
+        found = [np.sqrt(part.weights)[:, None] * values for part, values in self._values(weights)]
+        return np.concatenate([own.reshape(-1, own.shape[2]) for own in found])
+
+    def sizes(self, weights: Weights) -> FloatArray:
+        """Return the size of functions in the mean square over the domain."""
+        squares = ((np.abs(own) ** 2).sum(axis=0).T @ part.integrals for part, own in self._values(weights))
+        return np.asarray(np.sqrt(sum(squares)))
+
+    def _values(self, weights: Weights) -> Iterator[tuple[CellPart, FloatArray]]:
+        """Yield functions at the points of every part, shape (fields, points, functions)."""
+        layout = self.linear.layout
         zero = (0,) * layout.reference.dimension
         for part, own in weights.items():
-            nodes = layout.nodes(part, part.points, [zero])[zero] * np.sqrt(part.weights)[:, None]
-            found.append(np.einsum("nm,sfm->fns", nodes, own, optimize=True).reshape(-1, len(own)))
-        return np.concatenate(found)
+            nodes = layout.nodes(part, part.points, [zero])[zero]
+            yield part, np.einsum("nm,sfm->fns", nodes, own, optimize=True)
 
 
 def modes_of(
@@ -200,7 +210,7 @@ def modes_of(
         values, vectors = np.linalg.eig(matrix)
         order = np.argsort(-np.abs(values), kind="stable")[:number]
         lost = np.linalg.norm(samples @ vectors[-basis.shape[1] :, order], axis=0)
-        if (lost <= tol * np.abs(values[order])).all():
+        if (lost <= SLIGHT * tol * np.abs(values[order])).all():
             break
     turned = vectors[:, order].T
     weights = {
@@ -210,7 +220,7 @@ def modes_of(
     # What rounding does to an eigenvalue goes with the angle between its right and left eigenvector.
     angles = np.linalg.norm(np.linalg.pinv(vectors), axis=1)[order]
     missed = angles * (lost / np.abs(values[order]) + sys.float_info.epsilon * math.sqrt(fit.unknowns))
-    return _normalised(arnoldi, shift + 1.0 / values[order], weights, missed)
+    return _normalised(arnoldi, shift + 1.0 / values[order], weights, missed, tol)
 
 
 def _less(samples: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -230,18 +240,17 @@ def _orthonormal(weights: Weights, samples: FloatArray, size: float) -> tuple[We
     return made, left[:, kept], scales[kept, None] * right[kept]
 
 
-def _normalised(arnoldi: _Arnoldi, values: Any, weights: dict[CellPart, Any], missed: FloatArray) -> Modes:
+def _normalised(arnoldi: _Arnoldi, values: Any, weights: dict[CellPart, Any], missed: FloatArray, tol: float) -> Modes:
     """Return eigenfunctions of size one, as real as they can be."""
     samples = arnoldi.sampled(weights)
     turn = samples[np.abs(samples).argmax(axis=0), np.arange(samples.shape[1])]
     scale = np.conj(turn) / np.abs(turn) / np.linalg.norm(samples, axis=0)
     # Of two equal eigenvalues rounding makes a pair, whose real and imaginary part are eigenfunctions.
-    real = np.abs(values.imag) <= _REAL * np.abs(values - arnoldi.shift)
+    real = np.abs(values.imag) <= tol * np.abs(values - arnoldi.shift)
     second = real & (values.imag < 0)
     scale = np.where(second, 1j * scale, scale)
     weights = {part: own * scale[:, None, None] for part, own in weights.items()}
     weights = {part: np.where(real[:, None, None], own.real, own) for part, own in weights.items()}
-    samples = arnoldi.sampled(weights)
-    sizes = np.linalg.norm(samples, axis=0)
+    sizes = arnoldi.sizes(weights)
     weights = {part: own / sizes[:, None, None] for part, own in weights.items()}
     return Modes(arnoldi.fit, np.where(real, values.real, values), missed, weights)
