@@ -209,7 +209,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     """
     marks = layout.ground.landmarks
     if not len(marks):
-        return np.ones((len(fit.parts), len(layout.problem.field_names)))
+        return np.ones((len(fit.parts), len(next(iter(fit.weights.values()), ()))))
     (halves, weights), d = stacked(fit), len(layout.problem.domain.space)
     squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     found, centers = np.ones(squares.shape), np.array([part.center for part in fit.parts])[:, :d]
