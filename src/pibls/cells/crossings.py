@@ -1,8 +1,8 @@
-"""Where materials meet at a point: powers of the distance that solve the equation there, by the coefficients around it.
+"""Corner singularities: powers of the distance that solve the equation near a point where several materials meet.
 
-Cells that are graded towards the point would find them, but slowly where the power is small: what is left out at the
-point is felt everywhere. So solutions near the point are these functions, times numbers that are found with the rest,
-and what is smooth enough for cells.
+Cells that are graded towards the point resolve such a power slowly if it is small, and the error there spreads
+everywhere. So the solution near the point is written as a sum of these functions, with amplitudes as shared unknowns,
+plus a remainder that cells resolve.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
 
-_HIGHEST = 1.95  # cells find higher powers by themselves
+_HIGHEST = 1.95  # cells resolve higher powers by themselves
 _SCAN = 4001
 _ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
 _HALVINGS, _CLIMBS = 12, 30
@@ -37,20 +37,20 @@ _SAME, _NEAR = 1e-9, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A point, the sectors around it, and the functions that solve the equation in them.
+    """A point where sectors of different materials meet, with the singular functions around it.
 
     Attributes
     ----------
     point
-        Where it is.
+        The point.
     starts, widths
-        The angle at which each sector begins, and how wide it is.
+        Start angle and opening angle of each sector.
     exponents
-        Powers of the distance, one per function.
+        Exponent of each function.
     amplitudes
-        A complex number per function and sector: the function is the real part of this times a power.
+        One complex number per function and sector: the function is the real part of amplitude times power.
     radius
-        How far from the point the sectors reach.
+        Radius within which the sectors are exact.
     """
 
     point: FloatArray
@@ -66,9 +66,9 @@ class Crossing:
         return len(self.exponents)
 
     def around(self, cells: Sequence[Cell]) -> tuple[float, list[Cell]]:
-        """Return the cells of a tree in a box around the point, and half its side; none where they are too large.
+        """Return the half side of a square around the point, and the cells that fill it; (0, []) if none do.
 
-        The cells at its edge are not much larger than their distance from the point.
+        Cells at its edge are at most about as large as their distance from the point.
         """
         away = np.array([np.maximum(np.abs(c.low - self.point), np.abs(c.high - self.point)).max() for c in cells])
         near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
@@ -81,7 +81,7 @@ class Crossing:
         return 0.0, []
 
     def values(self, part: CellPart, X: FloatArray, index: MultiIndex) -> FloatArray:
-        """Return a derivative of every function at points of a part: (points, functions)."""
+        """Return a derivative of every function at points of a part, shape (points, functions)."""
         inside = (part.points - self.point) @ np.array([1.0, 1.0j])
         middles = self.starts + self.widths / 2
         aside = np.abs(np.angle(inside[:, None] * np.exp(-1j * middles))) - self.widths / 2
@@ -96,7 +96,7 @@ class Crossing:
         return found
 
     def traced(self, rows: Rows, part: CellPart, face: Face) -> FloatArray:
-        """Return the coefficients on a face of all that the functions have in common with the other side."""
+        """Return the trace coefficients of the functions on a face, in the order of the trace rows."""
         unit, depth = rows.traces.units(face), face.thickness
         found = []
         for number, order in rows.traces.shared(face):
@@ -107,7 +107,7 @@ class Crossing:
         return np.vstack(found)
 
     def projected(self, layout: Layout, part: CellPart) -> FloatArray:
-        """Return weights of a part with which it is as near to the functions as it can be: (functions, weights)."""
+        """Return the weights of a part that fit the functions best in L2, shape (functions, weights)."""
         eye = np.eye(layout.reference.size)
         roots = np.sqrt(part.weights)[:, None]
         nodes = part_values(layout.reference, part, eye, part.points)
@@ -116,9 +116,9 @@ class Crossing:
 
 
 def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) -> Iterator[tuple[float, Any]]:
-    """Yield powers of the distance at which solutions of div(a grad u) = 0 may go, with amplitudes by sector.
+    """Yield the exponents below ``most`` of solutions r^s of div(a grad u) = 0, with amplitudes by sector.
 
-    Sectors with constant coefficients go all around a point.
+    The sectors, each with a constant coefficient, fill the full angle.
 
     Examples
     --------
@@ -135,12 +135,12 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
         ]
 
     def gap(power: float) -> float:
-        # Once around, values and fluxes are what they were: that matrix has an eigenvalue one.
+        # A solution is periodic: once around, value and flux return, so the transfer matrix has the eigenvalue one.
         return float(np.trace(reduce(lambda one, two: two @ one, steps(power))) - 2.0)
 
     for power in _roots(gap, most):
         if abs(power - round(power)) < _NEAR:
-            continue  # polynomials on either side
+            continue  # a polynomial
         around = reduce(lambda one, two: two @ one, steps(power))
         _, sizes, vectors = np.linalg.svd(around - np.eye(2))
         for vector in vectors[sizes < _NEAR * max(1.0, float(np.abs(around).max()))]:
@@ -152,7 +152,7 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
 
 
 def _roots(function: Any, most: float) -> list[float]:
-    """Return where a function that is hardly ever above zero is zero."""
+    """Return the zeros of a function that is positive on very short intervals only, if at all."""
 
     def each(s: FloatArray) -> FloatArray:
         return np.array([function(power) for power in s.ravel()])
@@ -171,9 +171,9 @@ def _roots(function: Any, most: float) -> list[float]:
 
 
 def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
-    """Return the points of a plane problem at which coefficients jump and solutions are powers of the distance.
+    """Return the corner singularities of a plane problem.
 
-    Marks are points, and planes: those have NaN along the axes that they extend in.
+    ``marks`` are points and coordinate planes; a plane has NaN along the axes it extends in.
     """
     problem = ground.problem
     equations = analysis_of(problem).equations
@@ -234,14 +234,14 @@ def _alike(one: FloatArray, two: FloatArray | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Coefficient:
-    """The factor of the Laplacian in an equation that has no other terms."""
+    """The diffusion coefficient of an equation a Δu = f without further terms."""
 
     problem: Problem
     equation: Statement
     names: Sequence[str]
 
     def at(self, ground: Ground, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
-        """Return it around a point; None where the equation is another one, or the domain ends."""
+        """Return the coefficient on a circle; None if the equation has another form or the domain ends there."""
         X = point + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
         low, high = np.asarray(ground.domain.bounds).T
         if not ground.inside(X).all() or not ((low < X) & (high > X)).all():
@@ -257,7 +257,7 @@ class _Coefficient:
         return np.abs(first) if clean and same and size > 0 else None
 
     def edge(self, ground: Ground, point: FloatArray, radius: float, low: float, high: float) -> float:
-        """Return the angle between two others at which it jumps."""
+        """Return the angle between two others at which the coefficient jumps."""
         low = low - 2 * np.pi if low > high else low
         before = self.at(ground, point, radius / 2, np.array([low]))
 

@@ -1,4 +1,4 @@
-"""Slices of cells that are cut, and the connected pieces that each falls into: those of all cells are found at once."""
+"""The slices of cut cells (one per material) and their connected pieces, found for all cells at once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pibls.geometry.sight import joined_in_sight
 
 __all__ = ["SlicePieces", "Slice", "fit"]
 
-_GRID = {1: 65, 2: 25, 3: 11}  # points along an axis, by the number of axes
-_FITS, _SMALL = 3, 0.6  # how often a box is fitted, as long as it shrinks to less than this share of a side
-_FAR = 2.0  # steps of a grid
+_GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
+_FITS, _SMALL = 3, 0.6  # most times that a box is shrunk, and ratio of sides below which it is shrunk again
+_FAR = 2.0  # distance in grid steps beyond which a boundary point belongs to a separate piece
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The material of one kind in a cell that is cut: points around it, and points of conditions by place."""
+    """One material in a cut cell: quadrature points on its outline, and those of the conditions by place."""
 
     cell: Cell
     outline: Rule
@@ -33,17 +33,17 @@ class Slice:
 
     @property
     def key(self) -> tuple[Cell, int]:
-        """The cell and the kind."""
+        """The cell and the material identify a slice."""
         return self.cell, self.kind
 
     @cached_property
     def near(self) -> FloatArray:
-        """Points just inside its outline."""
+        """Points just inside the outline."""
         return self.outline.points - STEP * float(self.cell.size.min()) * self.outline.normals
 
 
 class SlicePieces(NamedTuple):
-    """Points of a slice, the number of the connected piece each is in, their spacing, and how many are of a grid."""
+    """Points of a slice, the label of each point's piece, the grid steps, and the number of grid points."""
 
     grid: FloatArray
     labels: Any
@@ -52,7 +52,7 @@ class SlicePieces(NamedTuple):
 
 
 def fit(ground: Ground, slices: list[Slice]) -> None:
-    """Find the connected pieces of slices, by grids in boxes that are fitted to them; the ground keeps them."""
+    """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return
     ground.fitted.update({own.key: None for own in slices})
@@ -64,7 +64,7 @@ def fit(ground: Ground, slices: list[Slice]) -> None:
 
 
 def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of boxes around slices; those of empty ones are the wrong way round."""
+    """Return the corners of the boxes around slices; an empty slice has low > high."""
     lowest, highest = (np.array([getattr(own.cell, end) for own in slices]) for end in ("low", "high"))
     low, high = lowest.copy(), highest.copy()
     near_low = np.array([own.near.min(axis=0, initial=np.inf) for own in slices])
@@ -87,7 +87,7 @@ def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]
 def _grid(
     ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Return the points of a grid in each of many boxes, which of them are in the slices, and the spacings."""
+    """Return a grid in each of many boxes, which points are in the slices, and the grid steps."""
     d = low.shape[1]
     axis = (np.arange(_GRID[d]) + 0.5) / _GRID[d]
     U = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d, indexing="ij")], axis=1)
@@ -100,7 +100,7 @@ def _grid(
 
 
 def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[SlicePieces | None]:
-    """Yield the points of slices in boxes, with the connected piece each is in."""
+    """Yield the points of each slice with the labels of their connected pieces."""
     from scipy.ndimage import generate_binary_structure, label
 
     if not slices:
@@ -120,12 +120,12 @@ def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: Floa
 
 
 def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
-    """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+    """Return the grid points, plus boundary points far from all of them, which are small separate pieces."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    # One of those that are close to each other tells of all.
+    # One of several close points is enough.
     near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
     tree = cKDTree(np.concatenate([grid, near]) / step)
     pairs = tree.query_pairs(_FAR, output_type="ndarray")

@@ -1,4 +1,4 @@
-"""Cuts a cell into the connected parts of the domain that lie in it, each with points of its own."""
+"""Cuts cells into parts: the connected pieces of each material in a cell, with quadrature points and weights."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from pibls.quadrature.roots import CLOSE, ranges_held
 __all__ = ["Cutter"]
 
 _OUTLINE = {1: 1, 2: 4, 3: 2}
-_EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
+_EXACT = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 
 
 @dataclass(eq=False)
 class Cutter:
-    """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
+    """Cuts cells into parts along the boundary and the interfaces, and keeps the parts."""
 
     ground: Ground
     reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
-        """Return the connected pieces of a cell within the domain; none where it is outside."""
+        """Return the parts of a cell; none if it lies outside the domain."""
         if cell not in self._parts:
             self.cut([cell])
         return self._parts[cell]
 
     def cut(self, cells: Iterable[Cell]) -> None:
-        """Cut many cells at once."""
+        """Cut many cells together."""
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
         self.ground.follow(new)
         slices: list[Slice] = []
@@ -55,7 +55,7 @@ class Cutter:
             self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
-        """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
+        """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
         for axis, side, extent in self.ground.sides:
             at = extent[0, axis]
@@ -70,7 +70,7 @@ class Cutter:
         return None
 
     def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
-        """Return a cell as its only part, or slices of it that are to be cut; neither where it is outside."""
+        """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
         rules = self._rules(cell)
         seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
         seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
@@ -91,14 +91,14 @@ class Cutter:
         return (whole,), []
 
     def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
-        """Return the slices of a cell on both sides of a seam, which cuts them off as a boundary does."""
+        """Return the slices of a cell, one for each material beside its interfaces."""
         step = STEP * float(cell.size.min())
         above, below = (
             seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
         )
         found: list[Slice] = []
         for kind in np.unique(np.concatenate([above, below])).tolist():
-            # Curves end at seams; what there is of a surface beside each kind is found again.
+            # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
             own = rules if len(cell.low) < 3 else self._rules(cell, kind)
             own = {key: self._of_kind(rule, kind, step) for key, rule in own.items()}
             around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
@@ -107,11 +107,11 @@ class Cutter:
         return found
 
     def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
-        """Return the points of a boundary that are beside a kind of points of the domain."""
+        """Return the boundary points that have the given material behind them."""
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
-        """Return points of the boundary in a cell, by conditions, and those of seams; or those beside one kind."""
+        """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
         beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
@@ -119,7 +119,7 @@ class Cutter:
             is_seam = place in self.ground.seams
             if (place is None and tiled) or (is_seam and beside is not None):
                 continue
-            # Integrals along the outline are those of polynomials along curves.
+            # Integrals over the outline need higher degrees: polynomials along curves.
             count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_seam else 1)
             rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
             if own := [rule for rule in rules if rule is not None]:
@@ -136,7 +136,7 @@ class Cutter:
             self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
-        """Return the parts of a slice, given its points on the sides of its cell."""
+        """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
         cell, kind, fitted = own.cell, own.kind, self.ground.fitted[own.key]
         if fitted is None:
             return ()
@@ -188,7 +188,7 @@ class Cutter:
         beside: Callable[[Rule], Any],
         label: int,
     ) -> Rule:
-        """Return the points of a surface in a part, with more where few of those scattered over its cell are in it."""
+        """Return the boundary points of a part; in space, add points if few of the cell's points belong to it."""
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
@@ -201,9 +201,9 @@ class Cutter:
         return more if len(more.weights) > len(rule.weights) else rule
 
     def _shells(self, slices: list[Slice]) -> Sequence[Rule | None]:
-        """Return points on the sides of cells that belong to slices, with outward normals, if integrals need them.
+        """Return points of slices on the sides of their cells, with outward normals, as exact integrals need them.
 
-        In space only those across the first axis do.
+        In space only the two sides across the first axis are needed.
         """
         dimension = self.reference.dimension
         if dimension == 2:
@@ -211,7 +211,7 @@ class Cutter:
         return [self._ends(own) if dimension == 3 else None for own in slices]
 
     def _ends(self, own: Slice) -> Rule:
-        """Return points of a slice on the sides of its cell in space across the first axis."""
+        """Return points of a slice on the two sides of its cell across the first axis, in space."""
         cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
@@ -228,7 +228,7 @@ class Cutter:
         return Rule.joined(found)
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
-        """Return points of slices on the sides of their plane cells, with normals out of the cells."""
+        """Return points of slices on the sides of their cells in a plane, with outward normals."""
         self._find_sides([own for own in slices if own.key not in self.ground.sides_of])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
@@ -245,7 +245,7 @@ class Cutter:
         return rules
 
     def _find_sides(self, slices: list[Slice]) -> None:
-        """Find the intervals of all sides of plane cells that belong to slices."""
+        """Find the intervals of all cell sides in a plane that belong to slices."""
         axis, out = np.tile([0, 0, 1, 1], len(slices)), np.tile([-1.0, 1.0], 2 * len(slices))
         cells = [own.cell for own in slices for _ in range(4)]
         low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
@@ -278,13 +278,13 @@ class Cutter:
 
     @cached_property
     def wanted(self) -> int:
-        """Number of points inside a part that determine its functions."""
+        """Number of interior points that determine the functions of a part."""
         return int(_OVERSAMPLING * self.reference.size) + 10
 
     def _candidates(
         self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
     ) -> tuple[FloatArray, float]:
-        """Return points inside the domain and a box that are of a piece, and the volume of the piece."""
+        """Return points of a part in a box, and the volume of the part."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
@@ -295,7 +295,7 @@ class Cutter:
             tries *= 4
 
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
-        """Return for points of a cell the number of the part each is in, or nearest to."""
+        """Return for each point of a cell the number of the part that contains it or is nearest."""
         parts = self.parts(cell)
         if len(parts) < 2:
             return np.zeros(len(X), dtype=int)

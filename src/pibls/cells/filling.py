@@ -1,4 +1,4 @@
-"""A quadrature rule for the part of a rectangle inside a domain: Gauss points on stretches of lines through it."""
+"""Quadrature over the part of a rectangle inside a domain: Gauss points on the segments of parallel lines."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ _SCAN, _LINES = 33, 33
 _TIPS = 3
 _ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
 _PANEL = 8
-LINES = 16  # across a part of a rectangle, between two places where stretches begin or end
+LINES = 16  # lines between two breaks, at which segments begin or end
 
 
 def filled(
     inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int | None, lines: int, nodes: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return points on lines along an axis, their weights, and the number of the stretch that each is on.
+    """Return points on lines along an axis, their weights, and the number of each point's segment.
 
-    Between places where stretches begin, end, part or meet, or end at something else, their lengths vary smoothly, or
-    like roots next to these places: lines crowd there such that roots are integrated as well as polynomials.
+    A break is a position at which segments begin, end, split or merge. Between breaks their lengths vary smoothly, or
+    like a square root beside a break: the lines are denser there, such that roots are integrated as well as
+    polynomials.
 
     Parameters
     ----------
     inside
-        Tells of points whether they are inside, with a column for each thing to be inside of.
+        Returns which points are inside, with one column per condition.
     low, high
         Corners of the rectangle.
     axis
-        Lines along which there are; by default those that meet what ends them head-on.
+        Direction of the lines; by default the one in which they meet the boundary most directly.
     lines
-        About how many, between two such places.
+        Approximate number of lines between two breaks.
     nodes
-        Points on each stretch.
+        Gauss points on each segment.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def filled(
         breaks, tips = _breaks(columns, scan)
         if not len(tips):
             break
-        # What is narrower than places are apart is seen at its tip.
+        # A segment that is narrower than the scan is found at its tip.
         scan = np.unique(np.concatenate([scan, tips]))
     s, shares = _spread(breaks, lines)
     row, start, stop = _stretches(columns, s, scan)
@@ -72,7 +73,7 @@ def filled(
 
 
 def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
-    """Return the axis along which lines through a rectangle begin or end inside most often."""
+    """Return the axis along which the lines of a grid meet the boundary most often."""
     s = np.linspace(CLOSE, 1.0 - CLOSE, _SCAN)
     V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
     known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(_SCAN, _SCAN, -1), axis=2)
@@ -83,7 +84,7 @@ def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatAr
 def _ends(
     columns: Columns, s: FloatArray, scan: FloatArray, rounds: int
 ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
-    """Return which lines begin inside, and the ends of all stretches: their lines, places and levels."""
+    """Return which lines begin inside, and all ends of segments: their line, position and condition."""
     known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
     row, left = np.nonzero(known[:, 1:] != known[:, :-1])
     a, b, before = scan[left], scan[left + 1], known[row, left]
@@ -98,13 +99,13 @@ def _ends(
 
 
 def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the places across at which lines begin to have other stretches, and where along new ones begin."""
+    """Return the breaks, and the positions along the lines at which new segments begin."""
 
     def kinds(s: FloatArray) -> tuple[IntArray, IntArray]:
         first, row, _, which = _ends(columns, s, scan, _ROUGHLY)
         order = np.arange(len(row)) - np.searchsorted(row, row)
         count = np.bincount(row, minlength=len(s))
-        # A number for what ends stretches, one after the other.
+        # A number that encodes which conditions end the segments, in order.
         which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, _PANEL), minlength=len(s)).astype(np.int64)
         return 2 * which + first, count
 
@@ -122,7 +123,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
         after, counts = (found.reshape(2, -1) for found in kinds(np.concatenate([low, high])))
         breaks.append((low + high) / 2)
         new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
-        # There may be several between two lines: where a tip is beside a wall.
+        # There may be several breaks between two lines, as where a tip is close to the boundary.
         more = after[1] != last
         if not more.any():
             break
@@ -131,7 +132,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
-    """Return the middle of the narrowest stretch on each of some lines."""
+    """Return the middle of the shortest segment on each line."""
     tips: list[float] = []
     _, row, places, _ = _ends(columns, s, scan, _ROUNDS) if len(s) else (None, s, s, s)
     for k in range(len(s)):
@@ -142,7 +143,7 @@ def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
 
 
 def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
-    """Return places across and weights: Gauss points in a variable with which roots at breaks are smooth."""
+    """Return positions and weights of the lines: Gauss points in a variable in which roots at breaks are smooth."""
     places, shares = gauss(min(lines, _PANEL))
     panels = max(1, round(lines / _PANEL))
     tau = (np.arange(panels)[:, None] + places).ravel() / panels
@@ -154,14 +155,14 @@ def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _stretches(columns: Columns, s: FloatArray, scan: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the stretches of lines that are inside: the number of the line, begin and end."""
+    """Return the segments inside: number of the line, begin and end."""
     first, row, ends, _ = _ends(columns, s, scan, _ROUNDS)
     every = np.arange(len(s))
     row = np.concatenate([every, row, every])
     cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])
     order = np.lexsort((cuts, row))
     row, cuts = row[order], cuts[order]
-    # From the start of a line on, every other stretch is inside.
+    # From the start of a line, every second segment is inside.
     count = np.arange(len(row)) - np.searchsorted(row, row)
     own = (row[1:] == row[:-1]) & (first[row[:-1]] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
     return row[:-1][own], cuts[:-1][own], cuts[1:][own]

@@ -1,4 +1,4 @@
-"""The domain of a problem as cells see it: its boundary, where data switch, and points where solutions are singular."""
+"""The domain of a tree: boundary, interfaces and materials in each cell, and where solutions are singular."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ __all__ = ["Ground", "on_faces"]
 
 _ALONG = 32  # points on a piece of the boundary
 _TIE = 1e-12
-_COVERED = 0.99  # of the boundary, by measures that may be estimates
+_COVERED = 0.99  # share of the boundary that counts as all of it, since measures may be estimates
 _DIGITS = 1e-6
-_BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
+_BESIDE = 1e-6  # of a cell: margin within which points count as inside it
 
 
 @dataclass(eq=False)
 class Ground:
-    """The domain of a problem as cells see it: boundary, seams and kinds; findings for a cell are kept."""
+    """The domain as cells see it: boundary pieces, interfaces and materials; results for a cell are kept."""
 
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
-    # Of slices of cells, for functions of any degree: points of a grid in connected pieces, and intervals of sides.
+    # For each slice of a cell, whatever the degree: its connected pieces, and its intervals on cell sides.
     fitted: dict[Any, Any] = field(default_factory=dict)
     sides_of: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
-        """The domain."""
+        """The domain of the problem."""
         domain: Domain = self.problem.domain  # type: ignore[assignment]
         return domain
 
     @cached_property
     def switching(self) -> Switching | None:
-        """Where data of the problem switch, if they do anywhere."""
+        """Where the data of the problem jump, or None."""
         return analysis_of(self.problem).switching
 
     @cached_property
     def is_box(self) -> bool:
-        """Whether the domain is a box, so that no cell is ever cut."""
+        """Whether the domain is a box, so that no cell is cut."""
         space = self.domain.domain if isinstance(self.domain, Product) else self.domain
         return isinstance(space, Box | TimeInterval)
 
     @cached_property
     def root(self) -> Cell:
-        """The box around the domain."""
+        """The bounding box of the domain, with all features that cells align with."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
         points = [crossing.point[None] for crossing in self.crossings]
         edges, folds = inner_edges(self.domain)
@@ -85,24 +85,24 @@ class Ground:
 
     @cached_property
     def sides(self) -> list[tuple[int, float, FloatArray]]:
-        """Flat faces across an axis, in space."""
+        """Flat faces normal to an axis, in space."""
         return flat_sides(self.domain)
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
-        """Points at which materials meet, with the functions that solve the equation around them."""
+        """The points at which materials meet, with the singular functions around them."""
         return crossings(self, np.concatenate([self.landmarks, self._planes]))
 
     @property
     def _planes(self) -> FloatArray:
-        """Where data switch across an axis."""
+        """The coordinate planes at which data jump."""
         if self.switching is None:
             return np.empty((0, len(self.domain.coordinates)))
         return self.switching.planes_inside if self._is_plane else self.switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
-        """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+        """Points of a plane at which solutions may be singular: corners, and ends of conditions."""
         d = len(self.domain.coordinates)
         if len(self.problem.domain.space) != 2:
             return np.empty((0, d))
@@ -122,7 +122,7 @@ class Ground:
             _, first, counts = np.unique(
                 np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
             )
-            # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
+            # A condition that continues beyond the end of a piece has no end there; corners are known already.
             found.append(points[first[counts == 1]])
         if self.switching is not None:
             found += [self._meetings(), self._switches()]
@@ -132,19 +132,19 @@ class Ground:
 
     @cached_property
     def _is_plane(self) -> bool:
-        """Whether conditions hold on curves of a plane: where they switch is a point, not all that is above it."""
+        """Whether conditions hold on curves in a plane, so that they switch at points."""
         return len(self.domain.space) == 2 == len(self.domain.coordinates)
 
     @cached_property
     def _edges(self) -> dict[Any, tuple[Level, ...]]:
-        """Where conditions on the boundary of a plane domain switch."""
+        """The level functions at whose zeros boundary conditions switch, in a plane domain."""
         if not self._is_plane:
             return {}
         edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
         return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
 
     def _switches(self) -> FloatArray:
-        """Return the points of the boundary of a plane domain at which conditions switch."""
+        """Return the boundary points of a plane domain at which conditions switch."""
         found, slack = [np.empty((0, 2))], CLOSE * float(np.ptp(self.domain.bounds))
         for place, levels in self._edges.items():
             X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
@@ -154,7 +154,7 @@ class Ground:
         return np.concatenate(found)
 
     def _meetings(self) -> FloatArray:
-        """Return where seams end in a plane: at the boundary, and where they cross each other."""
+        """Return the ends of interfaces in a plane: at the boundary, and where they meet each other."""
         found = [np.empty((0, 2))]
         for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
             X = along(piece, piece.box[0])[:, :2]
@@ -164,7 +164,7 @@ class Ground:
 
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:
-        """The pieces of the whole boundary, by the conditions they carry, and those of seams, by their levels."""
+        """The pieces of the whole boundary by condition, and those of the interfaces by level function."""
         found: dict[Any, list[Piece]] = {}
         for place, part in self.places.items():
             found[place] = [piece for patch in part.patches for piece in pieces(patch)]
@@ -179,13 +179,13 @@ class Ground:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The functions at whose zeros data switch, but for those across an axis."""
+        """The level functions at whose zeros data jump, except coordinate planes."""
         edges = () if self.switching is None else self.switching.edges
         return tuple(Level.of(edge, self.domain.coordinates) for edge in edges)
 
     @cached_property
     def seams(self) -> dict[Any, list[Any]]:
-        """The pieces of curves and surfaces inside the domain at which data switch."""
+        """The pieces of the curves or surfaces inside the domain at which data jump, by level function."""
         if self.switching is None:
             return {}
         walls = [Level.of(edge, self.domain.coordinates) for edge in self.switching.walls]
@@ -197,22 +197,22 @@ class Ground:
 
     @property
     def branch(self) -> Function:
-        """Tells apart places at which equations take different branches."""
+        """Maps points to the number of their material: the branch that piecewise data take there."""
         assert self.switching is not None
         return self.switching.branch
 
     @property
     def hidden(self) -> str:
-        """Which jump cells cannot see, as a sentence."""
+        """A sentence that names a jump that cells cannot resolve, or an empty string."""
         return "" if self.switching is None else self.switching.hidden
 
     def kinds(self, X: FloatArray) -> Any:
-        """Return a number for points that tells which branches equations take there, if there are seams at all."""
+        """Return the material of each point; zero if there are no interfaces."""
         return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
     def extents(self) -> tuple[list[FloatArray], FloatArray]:
-        """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
+        """Points on each piece of the boundary, and its extent along each axis; NaN along time."""
         found = []
         for piece in self._all_pieces:
             timed = isinstance(piece.patch, TimedPatch)
@@ -228,20 +228,20 @@ class Ground:
 
     @cached_property
     def _sheets(self) -> list[FloatArray]:
-        """Points of seams in space."""
+        """Points on each interface in space."""
         sheets = (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet))
         return [X for sheet in sheets if len(X := sheet.points)]
 
     @cached_property
     def hollows(self) -> tuple[FloatArray, FloatArray]:
-        """Middles and half extents of small curved surfaces in space, of holes and of seams."""
+        """Centres and half extents of small curved surfaces in space: holes and interfaces."""
         if (self.is_box and not self.seams) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
         return hollows([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
-        """The boundary parts that carry conditions, and the boundary itself."""
+        """The boundary parts with conditions, by place, and the whole boundary under None."""
         found: dict[Any, BoundaryPart] = {}
         for statement in self.problem.statements:
             if isinstance(statement.place, OnPart):
@@ -252,22 +252,22 @@ class Ground:
 
     @cached_property
     def is_tiled(self) -> bool:
-        """Whether one condition holds at each place of the boundary, or as many as at all others."""
+        """Whether the conditions cover the boundary exactly once."""
         return abs(self._covered - 1.0) < _DIGITS
 
     @cached_property
     def is_covered(self) -> bool:
-        """Whether conditions hold on all of the boundary."""
+        """Whether conditions hold on the whole boundary."""
         return self._covered > _COVERED
 
     @cached_property
     def _covered(self) -> float:
-        """The parts of the boundary that conditions hold on."""
+        """Total measure of the boundary parts with conditions, relative to the boundary."""
         covered = sum(part.measure for place, part in self.places.items() if place is not None)
         return float(covered / self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
-        """Tell which points lie strictly inside the domain; with a cell, only shapes near it are asked."""
+        """Return which points lie strictly inside the domain; with a cell, only the shapes near it are evaluated."""
         space = self._space
         if space is None:
             return np.ones(len(X), dtype=bool)
@@ -290,16 +290,16 @@ class Ground:
         return self._levels_in[cell]
 
     def aside(self, cell: Cell) -> float:
-        """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
+        """Return the smallest offset from a side of a cell at which rounding cannot change the side."""
         farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
         return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
 
     def is_kind(self, X: FloatArray, kind: int, cell: Cell) -> Any:
-        """Tell which points of a cell lie inside the domain, on given sides of all seams."""
+        """Return which points of a cell lie inside the domain and in a material."""
         return self.inside(X, cell) & (self.kinds(X) == kind) if self.seams else self.inside(X, cell)
 
     def inside_each(self, X: FloatArray, row: Any, cells: Sequence[Cell]) -> Any:
-        """Tell which points lie strictly inside the domain, each seen in its cell, by numbers that never fall."""
+        """Return which points lie strictly inside the domain; ``row``, sorted, numbers the cell of each point."""
         found, ends = np.empty(len(X), dtype=np.bool_), np.searchsorted(row, np.arange(len(cells) + 1))
         for cell, start, stop in zip(cells, ends[:-1], ends[1:], strict=True):
             if stop > start:
@@ -307,7 +307,7 @@ class Ground:
         return found
 
     def columns(self, X: FloatArray, kind: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
-        """Tell which points of walls are inside, and, in a second column, beside which on one side there is a kind."""
+        """Return which points of cell sides lie inside, and in a second column which have a material at −``step``."""
         row = np.zeros(len(X), dtype=np.int64) if row is None else row
         inside = np.ones(len(X), dtype=np.bool_) if self.is_box else self.inside_each(X, row, cells)
         return np.stack([inside, self.kinds(X - step) == kind], axis=1) if self.seams else inside[:, None]
@@ -319,7 +319,7 @@ class Ground:
         return self._pieces[cell]
 
     def follow(self, cells: Iterable[Cell]) -> None:
-        """Find the pieces of the boundary in many cells at once, from those in the cells they are halves of."""
+        """Find the boundary pieces in many cells, each from those in its parent."""
         levels: dict[int, dict[Cell, None]] = {}
         for cell in cells:
             above: Cell | None = cell
@@ -343,7 +343,7 @@ class Ground:
     def at_tips(
         self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
     ) -> list[tuple[float, float]]:
-        """Return intervals of a wall in a plane cut where the tip of something may touch it."""
+        """Return the intervals of a cell side in a plane, split where the tip of an interface may touch it."""
         if not self.seams or not len(cell.marks):
             return found
         on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
@@ -353,6 +353,6 @@ class Ground:
 
 
 def on_faces(X: FloatArray, cell: Cell) -> BoolArray:
-    """Tell which points of the boundary lie in the faces of a cell."""
+    """Return which points lie on the sides of a cell."""
     slack = CLOSE * cell.size
     return np.asarray(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1))

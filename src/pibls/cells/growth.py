@@ -1,4 +1,4 @@
-"""Growing a solution by cells: its tree is split on, where it is rough or lacks most, until it is large enough."""
+"""Growing a solution on cells: its tree is split where the solution is rough until it is large enough."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from pibls.status import Status
 
 __all__ = ["grow_cells", "tree_of"]
 
-_ENTRIES_PER_WEIGHT = 3  # times the weights of a cell: its triangle, and what it shares with others
+_ENTRIES_PER_WEIGHT = 3  # numbers per weight of a cell: its triangular factor and its shared unknowns
 
 
 def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
-    """Return a solution on a finer tree, with at least so many more weights and points inside, and its own estimate.
+    """Return a solution on a finer tree, with at least so many more weights and interior points, and a new estimate.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
 
 
 def tree_of(network: CellNetwork, root: Cell) -> Cell:
-    """Return the tree of a network, from the box of the domain."""
+    """Return the tree of cells of a network, from the root cell of its domain."""
 
     def built(cell: Cell, number: int) -> Cell:
         axis, first, second = network.tree[number].tolist()
@@ -82,5 +82,5 @@ def tree_of(network: CellNetwork, root: Cell) -> Cell:
 
 
 def _inside(fit: Fit) -> int:
-    """Return the number of points at which equations are to hold."""
+    """Return the number of points at which the equations hold."""
     return sum(len(part.points) for part in fit.parts)

@@ -1,4 +1,4 @@
-"""The domain of a problem cut by cells, and the functions of cells at points of their parts."""
+"""The cells of a problem: its domain, the parts and faces of cells, and the functions of cells at points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMEMBERED = 2**25
 
 @dataclass(eq=False)
 class Layout:
-    """The domain of a problem, cut by cells; findings for a cell are kept."""
+    """The parts and faces of cells for one problem and one degree; results for a cell are kept."""
 
     problem: Problem
     reference: ReferenceNetwork
@@ -43,37 +43,37 @@ class Layout:
         self.parts, self.faces, self.seam_faces = self.cutter.parts, self.walls.faces, self.walls.seam_faces
 
     def enriched(self, degrees: int) -> Layout:
-        """Return the same cut of the domain for functions of so many degrees more."""
+        """Return the layout of the same domain for functions of ``degrees`` degrees more."""
         old = self.reference
         richer = draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes)
         return Layout(self.problem, richer, self.seed, self.ground)
 
     def restated(self, problem: Problem) -> Layout:
-        """Return the same cut of the domain for a problem whose statements hold in the same places."""
+        """Return the same layout for a problem whose statements hold in the same places."""
         made = copy(self)
         made.problem = problem
         return made
 
     def parts_of(self, cells: Iterable[Cell]) -> list[CellPart]:
-        """Return the parts of many cells, in order; new ones are cut at once."""
+        """Return the parts of many cells, in order; new cells are cut together."""
         every = list(cells)
         self.cutter.cut(every)
         return [part for cell in every for part in self.parts(cell)]
 
     @property
     def root(self) -> Cell:
-        """The box around the domain."""
+        """The bounding box of the domain."""
         return self.ground.root
 
     def trimmed(self, root: Cell) -> Cell:
-        """Return a tree whose leaves end at flat faces of the domain if there is nothing of it beyond them."""
+        """Return a tree whose leaves end at flat faces of the domain, if they are empty beyond."""
         ends = self.cutter.overhang
         while self.ground.sides and (cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}):
             root = refined(root, cuts)
         return root
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
+        """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
         if part.whole:
             own = X is part.points
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
@@ -86,9 +86,9 @@ class Layout:
     def moments(
         self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]
     ) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions at points of a whole face, times its polynomials and roots of weights.
+        """Return the moments of derivatives of the functions with the polynomials of a whole face.
 
-        The face counts as large as the cube there is between two reference cells.
+        The moments are those on the reference cube; the caller scales them to the face.
         """
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
@@ -99,11 +99,11 @@ class Layout:
         return self.reference.memory.recalled(("moments", self.place(part, X)), indices, made)
 
     def place(self, part: CellPart, X: FloatArray) -> bytes:
-        """Return where points of a whole face lie in the coordinates of a part."""
+        """Return the position of a whole face in the coordinates of a part, as a key."""
         return on_grid(part.local(X[[0, -1]])).tobytes()
 
     def owned(self, part: CellPart, X: FloatArray) -> Any:
-        """Return which of some points are in a part; one on a face is in one part only."""
+        """Return the numbers of the points in a part; a point on a face belongs to one part only."""
         cell, start = part.cell, self.ground.root.low
         above = (cell.low < X) | ((cell.low <= start) & (start <= X))
         mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
@@ -112,7 +112,7 @@ class Layout:
 
     @property
     def least_degree(self) -> int:
-        """Degree of the polynomials that cells share on faces: it is less than inside."""
+        """Degree of the traces on faces, which is lower than inside cells."""
         return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
 
     @cached_property
@@ -125,7 +125,7 @@ class Layout:
         return self.ground.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""
+        """Return points and weights for integrals over a part: its own if they are exact, else those of the domain."""
         if part.whole or part.integral is not None:
             return part.points, part.integrals
         X, weights = self._rule

@@ -1,4 +1,4 @@
-"""The automatic solve of a linear problem by cells: a first tree that resolves the data, then finer ones."""
+"""The automatic solve of a linear problem on cells: a first tree that resolves the data, then finer trees."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from pibls.solution import Solution
 __all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
-_SLENDER = 2.0  # first cells are not longer than so many times their width
-_PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
+_WAVE_BUDGET = 0.35  # share for waves: without them there is no solution, and richer cells suffice for comparison
+_SLENDER = 2.0  # largest ratio of sides of the first cells
+_PER_WEIGHT = 8.0  # operations per cell over the third power of its number of weights
 
 
 def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
+    """Return whether cells can solve a problem: one to three coordinates, and a domain with an interior.
 
-    Averages over regions join cells that have nothing else to do with each other.
+    Averages over regions would couple distant cells.
     """
     domain = problem.domain
     if any(isinstance(s.place, Averages) for s in problem.statements):
@@ -43,7 +43,7 @@ def suits_cells(problem: Problem) -> bool:
 
 
 def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
-    """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
+    """Return a tree that resolves the data; along a periodic axis it has at least two cells."""
     rows = data.rows
     if root is None:
         root = rows.layout.root
@@ -71,14 +71,14 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
 
 
 class Start(NamedTuple):
-    """The data of a problem with its rows, and a tree that resolves them."""
+    """The data of a problem with its rows, and a first tree that resolves them."""
 
     data: DataRefinement
     root: Cell
 
 
 def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
-    """Return the first tree of a solve."""
+    """Return the data and the first tree of a solve."""
     d = len(problem.domain.coordinates)
     data = DataRefinement(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
     return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
@@ -96,7 +96,7 @@ def solve_cells(
     start: Start | None = None,
     diagnose: Diagnose | None = None,
 ) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells; ask whether the problem is sound, if told how."""
+    """Solve a linear problem in one to three coordinates on cells; ``diagnose`` tests whether it is well-posed."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
     linear = Linear(Glue(start.data.rows), shared)

@@ -1,4 +1,4 @@
-"""The automatic solve of a nonlinear problem by cells: a coarse solution first, then the loop of a linear solve.
+"""The automatic solve of a nonlinear problem on cells: a coarse solution first, then the loop of a linear solve.
 
 Every finer tree starts from the solution on the last one and takes a few Gauss–Newton steps.
 """
@@ -38,8 +38,8 @@ from pibls.status import Status
 
 __all__ = ["COARSE", "solve_cells_nonlinear"]
 
-COARSE = 1e-3  # tolerance at which a solution is looked for, on a tree that resolves data as well
-_LOOSE = 1e10  # layers move nearly freely, and still have their place
+COARSE = 1e-3  # tolerance of the coarse solution, on a tree that resolves the data equally well
+_LOOSE = 1e10  # largest sensitivity: layers move nearly freely and still have a position
 
 
 def solve_cells_nonlinear(
@@ -74,7 +74,7 @@ def solve_cells_nonlinear(
 
 
 def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
-    """Solve from a first tree on."""
+    """Solve on a first tree, then on finer ones."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
@@ -97,7 +97,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
 
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
-    """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
+    """Return the solution with richer functions, on the coarsest tree on which they resolve it."""
     network, data = network_of(newton.layout, fit), DataRefinement(Rows(richer.layout))
     zero = (0,) * network.dimension
 

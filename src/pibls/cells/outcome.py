@@ -1,4 +1,4 @@
-"""A fit on cells beside a better one, as a network and as a solution with its record."""
+"""Comparisons of two fits, and fits as networks and solutions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
-    """Return the size of each field, which its error is relative to."""
+    """Return the L2 size of each field, to which its error is relative."""
     halves, weights = stacked(fit)
     squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0)))
@@ -33,9 +33,9 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A solution and a better one, the cells of both, and the estimated error of the first.
+    """A solution and a better one, their layouts, and the estimated error of the first.
 
-    That is so many times the distance of both; further solutions of the better kind would go beyond it.
+    The estimate is ``beyond`` times the distance of both, which extrapolates to all further refinements.
     """
 
     fit: Fit
@@ -48,7 +48,7 @@ class Compared:
 
     @cached_property
     def size(self) -> float:
-        """The size of the largest field, which its error is relative to."""
+        """The size of the largest field, to which errors are relative."""
         return float(field_sizes(self.own, self.fit).max())
 
 

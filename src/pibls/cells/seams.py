@@ -1,4 +1,4 @@
-"""Seams: curves and surfaces inside the domain at which data switch, in pieces like those of its boundary."""
+"""Interfaces: curves and surfaces inside the domain at which data jump, in pieces like those of its boundary."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pibls.quadrature.roots import CLOSE, held_ranges
 def seam_pieces(
     level: Level, others: Sequence[Level], domain: Domain, inside: Callable[[FloatArray], BoolArray], kinds: Kinds
 ) -> list[Piece] | list[Sheet]:
-    """Return the pieces inside a domain of the curves or surfaces on which a level is zero and kinds change.
+    """Return the pieces in a domain of the zeros of a level function at which the material changes.
 
-    Kinds change nowhere else than at zeros of this level and of others.
+    The material changes only at zeros of this level function and of ``others``.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def seam_pieces(
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
-    from pibls.cells.contours import contours, has_zeros  # imports much of SciPy, which most problems do without
+    from pibls.cells.contours import contours, has_zeros  # imports much of SciPy, which most problems do not need
 
     symbols = domain.coordinates
     if not _is_curve(level, domain):
@@ -51,7 +51,7 @@ def seam_pieces(
 
 
 def _is_curve(level: Level, domain: Domain) -> bool:
-    """Tell whether a level is zero on curves of a plane, which may be the same at all times."""
+    """Return whether the zeros of a level function are curves in a plane, possibly extended through time."""
     symbols = domain.coordinates
     steady = isinstance(domain, Product) and not level.expression.has(symbols[-1])
     return len(symbols) == 2 or (len(symbols) == 3 and steady)
@@ -60,7 +60,7 @@ def _is_curve(level: Level, domain: Domain) -> bool:
 def _kept(
     piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], kinds: Kinds
 ) -> list[Piece]:
-    """Return the pieces of a curve that are inside a domain, and between two kinds."""
+    """Return the pieces of a curve that lie inside the domain, between two materials."""
     held = [
         replace(piece, box=np.vstack([[span], piece.box[1:]]))
         for whole in split_at(piece, others)
@@ -70,7 +70,7 @@ def _kept(
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
-    """Return a piece of a curve, carried through time or not, cut where levels are zero; others are left whole."""
+    """Return a curve, possibly extended through time, cut at the zeros of level functions; surfaces are left whole."""
     if not levels or len(piece.box) - isinstance(piece.patch, TimedPatch) != 1:
         return [piece]
     cuts = [piece.box[0, 0], *sorted(end for level in levels for end in _zeros(piece, level)), piece.box[0, 1]]
@@ -84,7 +84,7 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
-    """Return where a level changes sign along the first parameter of a piece."""
+    """Return the zeros of a level function along the first parameter of a piece."""
     start, stop = piece.box[0]
     spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > CLOSE]

@@ -1,4 +1,4 @@
-"""Who shares unknowns with whom: faces between parts, walls that several faces make up, and links."""
+"""Finds which parts share unknowns: on faces, on coarse sides of several faces, and by links."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Sharing"]
 
 @dataclass(eq=False)
 class Sharing:
-    """Finds the faces and links of all parts of one tree after another; known ones stay the same objects."""
+    """Finds the faces and links of all parts of one tree after another; known ones remain the same objects."""
 
     local: LocalSystems
     _walls: dict[Any, Wall] = field(default_factory=dict)
-    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
+    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # coarse sides of faces
     _links: dict[Any, Link] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Sharing:
         return held
 
     def _join(self, walls: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
-        """Let the faces that make up a side of a part share the unknowns of one wall."""
+        """Let the faces that make up a side of a part share the unknowns of that coarse side."""
         joined: dict[Face, Wall] = {}
         for key, faces in walls.items():
             part, axis, _ = key
@@ -65,7 +65,7 @@ class Sharing:
         self.local.walls = joined
 
     def _chain(self, cells: Sequence[Cell], held: dict[CellPart, list[Any]]) -> None:
-        """Link every part with the next one for each average, and all parts around each crossing."""
+        """Link consecutive parts for each average, and all parts around each corner singularity."""
         parts = tuple(held)
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
@@ -80,7 +80,7 @@ class Sharing:
 
 
 def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
-    """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
+    """Return the larger one of two whole parts and its side, if the other part's side lies entirely within it."""
     if not face.whole or face.shift or len(face.below.half) == 1:
         return None
     span = np.delete(contact.high - contact.low, face.axis)

@@ -1,4 +1,4 @@
-"""Functions to start a nonlinear iteration on a tree from: zero, and simple ones that meet the conditions."""
+"""Starts of nonlinear iterations: zero, and simple functions that satisfy the conditions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECOND = 2
 
 
 def values_from(state: Evaluate, problem: Problem) -> Values:
-    """Return a state as the values of all fields, wherever a part is."""
+    """Return a state as a function of part and points."""
     nothing = (0,) * len(problem.domain.coordinates)
     wanted = [(name, nothing) for name in problem.field_names]
 
@@ -47,10 +47,10 @@ def scaled(values: Values, factor: float) -> Values:
 
 
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
-    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function.
+    """Yield starts by name: zero, a harmonic function, a bump and a random function.
 
-    Equations of first order, and conditions that are not linear, may not determine harmonic functions; for them it is
-    a constant.
+    The harmonic function and the bump satisfy the conditions. They may not be determined for first-order equations and
+    nonlinear conditions; then a constant replaces them.
     """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
@@ -67,7 +67,7 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
 
 
 def _constant_state(problem: Problem) -> Evaluate:
-    """Return the mean of the boundary values of each field, or one."""
+    """Return the mean boundary value of each field, or one."""
     given: dict[str, list[float]] = {name: [] for name in problem.field_names}
     for statement in problem.statements:
         form = statement.form
@@ -80,7 +80,7 @@ def _constant_state(problem: Problem) -> Evaluate:
 
 
 def _random_state(problem: Problem, seed: int) -> Evaluate:
-    """Return smooth functions of size one."""
+    """Return smooth random functions of size one."""
     rng = np.random.default_rng(seed)
     bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
     waves = rng.uniform(-_SMOOTH, _SMOOTH, (bounds.shape[0], _FEW_NODES))
@@ -101,7 +101,7 @@ def harmonic(layout: Layout, root: Cell) -> Values | None:
 
 
 def diffusion_lack(layout: Layout, root: Cell) -> float:
-    """Return how much smaller linear terms of second order are than others, over the whole domain, at a harmonic state.
+    """Return the ratio of the other terms to the linear second-order terms over the domain, at a harmonic state.
 
     Equations without such terms, or of higher order, count as one.
     """
@@ -132,12 +132,12 @@ def diffusion_lack(layout: Layout, root: Cell) -> float:
 
 
 def bump(layout: Layout, root: Cell) -> Values | None:
-    """Return the solution of −Δv = 1 in normalised coordinates for every field, zero where a condition is linear."""
+    """Return the solution of −Δv = 1 in normalised coordinates for every field, with homogeneous conditions."""
     return _poisson(layout, root, 1.0, homogeneous=True)
 
 
 def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = False) -> Values | None:
-    """Solve a Poisson equation per field in place of the equations, with the conditions linearised at zero."""
+    """Solve a Poisson equation for each field in place of the equations, with the conditions linearised at zero."""
     problem = layout.problem
     names = problem.field_names
     statements = []
@@ -157,7 +157,7 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
 
 
 def _poisson_form(name: str, problem: Problem, load: float) -> Form:
-    """Return −Δv − load in normalised coordinates."""
+    """Return the form of −Δv − load in normalised coordinates."""
     widths = np.ptp(problem.domain.bounds, axis=1) / 2
     terms = []
     for axis, width in enumerate(widths):

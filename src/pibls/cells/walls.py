@@ -1,4 +1,4 @@
-"""Where two cells meet inside the domain."""
+"""Finds the faces between the parts of cells: on the sides of cells and on interfaces."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from pibls.quadrature.rules import gauss, tensor
 
 __all__ = ["Walls"]
 
-_NODES = 8  # points on each stretch across a wall in space
-_ROOM = 1.1  # parts may reach a little beyond the outermost of their points
-TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
+_NODES = 8  # points on each segment of a face in space
+_ROOM = 1.1  # parts may reach a little beyond their outermost points
+TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more has no effect
 
 
 @dataclass(eq=False)
 class Walls:
-    """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
+    """Finds the faces between parts, on the sides of cells and on interfaces, and keeps them."""
 
     ground: Ground
     reference: ReferenceNetwork
@@ -46,14 +46,15 @@ class Walls:
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-        """Points between two reference cells and their weights, the polynomials there and their rise."""
+        """Points on the face between two reference cells, their weights, the polynomials there and their increase."""
         U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
         return (U, weights, *polynomials(U, weights, self.degree))
 
     def common(self, U: FloatArray) -> FloatArray:
-        """Return the polynomials of a whole face by those of a larger one whose coordinates its points have.
+        """Return the matrix from the polynomials of a large face to those of a whole face within it.
 
-        Both faces count as large as the one between two reference cells.
+        ``U`` are the points of the smaller face in the coordinates of the larger one; both are scaled to the reference
+        face.
         """
         place = on_grid(U[[0, -1]]).tobytes()
         if place not in self._common:
@@ -63,7 +64,7 @@ class Walls:
 
     @cached_property
     def _combined(self) -> FloatArray:
-        """The combinations of Legendre's polynomials that are those on a whole face."""
+        """Coefficients of the polynomials of a whole face in Legendre polynomials."""
         U, weights, basis, _ = self.whole
         return np.asarray(np.linalg.lstsq(legendre(U, self.degree) * np.sqrt(weights)[:, None], basis)[0])
 
@@ -73,11 +74,11 @@ class Walls:
         return round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
-        """Return the pieces of a contact inside the domain."""
+        """Return the faces of a contact inside the domain."""
         return self.faces_of([contact])[0]
 
     def faces_of(self, contacts: Sequence[Contact]) -> list[list[Face]]:
-        """Return the pieces of many contacts inside the domain, found at once."""
+        """Return the faces of many contacts inside the domain, found together."""
         keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
@@ -88,7 +89,7 @@ class Walls:
         return [self._faces[key] for key in keys]
 
     def _is_plain(self, contact: Contact) -> bool:
-        """Tell whether two whole cells meet, or nothing does."""
+        """Return whether two whole cells meet, or one of both is empty."""
         sides = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         return not all(sides) or all(own[0].whole for own in sides)
 
@@ -138,12 +139,12 @@ class Walls:
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
-        """Return the parts on both sides of points of a wall, by their numbers."""
+        """Return the numbers of the parts on both sides of points of a contact."""
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
     def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
-        """Return the pieces of a wall in space, with points on lines that meet the surfaces that cut it head-on."""
+        """Return the faces of a contact in space, with points on lines that meet the cutting surfaces most directly."""
         others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
 
         def placed(V: FloatArray) -> FloatArray:
@@ -153,7 +154,7 @@ class Walls:
 
         faces = []
         for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
-            # What two small parts share may be small, and has as many lines as any other piece.
+            # A small common piece of two parts has as many lines as a large one.
             low, high = contact.low, contact.high
             for part in (one, two):
                 low = np.maximum(low, part.center - _ROOM * part.half)
@@ -162,7 +163,7 @@ class Walls:
             if (high <= low).any():
                 continue
             inside = self._between(contact, one.kind, two.kind, placed)
-            # Other kinds meet in a wall only if a seam lies in it.
+            # Different materials meet at a side of a cell only if an interface lies in it.
             if one.kind != two.kind and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
                 continue
             V, weights, stretch = filled(inside, low, high, None, LINES, _NODES)
@@ -174,7 +175,7 @@ class Walls:
         return faces
 
     def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
-        """Return a test of whether places of a wall are inside the domain and between two kinds, by columns."""
+        """Return a test, by columns, whether places of a contact lie in the domain between two materials."""
         step, away = self._across(contact)
 
         def inside(V: FloatArray) -> Any:
@@ -187,7 +188,7 @@ class Walls:
         return inside
 
     def _wall_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
-        """Return the intervals of walls in a plane that lie inside the domain, each between two kinds."""
+        """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
         kinds = [
             [dict.fromkeys(part.kind for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
             for own in contacts
@@ -219,14 +220,14 @@ class Walls:
         return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
-        """Return the way from a wall to points plainly above it, and how far the wall is shifted, on a torus."""
+        """Return the offset from a contact to points clearly above it, and the periodic shift."""
         step, away = np.zeros((2, len(contact.low)))
         step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
         away[contact.axis] = contact.shift
         return step, away
 
     def seam_faces(self, cell: Cell) -> list[Face]:
-        """Return the pieces of seams between the parts of a cell."""
+        """Return the faces on interfaces between the parts of a cell."""
         if not self.ground.seams:
             return []
         if cell not in self._seam_faces:
@@ -270,7 +271,7 @@ class Walls:
     def _crossed(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
-        """Return the interface conditions across a face from inside to outside, and which part is inside."""
+        """Return the interface conditions that hold across a face, each with the part on its inner side."""
         if not self._interfaces:
             return {}
         step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
@@ -283,7 +284,7 @@ class Walls:
 
     @cached_property
     def _interfaces(self) -> dict[Statement, Function]:
-        """The interface conditions, and for each a function that is one inside."""
+        """The interface conditions, each with a function that is one inside."""
         symbols = self.ground.domain.coordinates
         return {
             statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
@@ -293,7 +294,7 @@ class Walls:
 
 
 def _flattened(rule: Rule) -> FloatArray:
-    """Return the points of a surface seen along its mean normal, if that shows all of it; else as they are."""
+    """Return the points of a surface projected along its mean normal, if the projection is one-to-one."""
     axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
     upright = rule.normals[:, axis]
     return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points
