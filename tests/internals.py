@@ -22,7 +22,7 @@ NAMES = {
     "pibls.cells.outcome": "field_sizes network_of",
     "pibls.cells.parts": "part_values",
     "pibls.cells.rows": "Rows",
-    "pibls.cells.solve": "Glue",
+    "pibls.cells.solve": "TreeSolver",
     "pibls.cells.spots": "Spots",
     "pibls.cells.starts": "simple_starts values_from",
     "pibls.cells.state": "TreeState between missed projected",

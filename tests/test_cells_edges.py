@@ -11,9 +11,9 @@ import sympy as sp
 import pibls as pb
 from internals import (
     DataRefinement,
-    Glue,
     Layout,
     Rows,
+    TreeSolver,
     borders,
     draw_reference,
     first_tree,
@@ -121,7 +121,7 @@ def _error_on_the_first_tree(shape, exact, most):
     u = pb.field("u", x, y, z)
     problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Dirichlet(u, exact)])
     rows = Rows(Layout(problem, draw_reference(3, 8, 0)))
-    fit = Glue(rows).solve(first_tree(DataRefinement(rows), 1e-3))
+    fit = TreeSolver(rows).solve(first_tree(DataRefinement(rows), 1e-3))
     assert len(fit.parts) < most
     apart = size = 0.0
     for part in fit.parts:

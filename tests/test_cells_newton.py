@@ -9,11 +9,11 @@ import sympy as sp
 import pibls as pb
 from internals import (
     DataRefinement,
-    Glue,
     Layout,
     Newton,
     Rows,
     Starts,
+    TreeSolver,
     TreeState,
     between,
     draw_reference,
@@ -70,7 +70,7 @@ def test_a_settled_state_lacks_what_the_linear_solve_could_not_fulfil(make):
     again, rows = found.fit, Rows(layout)
     for _ in range(4):
         rows.state = TreeState(layout, again.weights)
-        again = Glue(rows).solve(root)
+        again = TreeSolver(rows).solve(root)
     # Two computations without anything in common but the scales: by elimination, and row by row. The first has sums
     # over branches of the tree as well.
     found = norm(residuals(rows, faces_of(rows, root), rows.state))

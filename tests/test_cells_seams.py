@@ -7,12 +7,12 @@ import sympy as sp
 import pibls as pb
 from internals import (
     Cell,
-    Glue,
     Ground,
     Layout,
     Level,
     Rows,
     Switching,
+    TreeSolver,
     contacts,
     contours,
     draw_reference,
@@ -136,12 +136,12 @@ def test_a_wedge_is_no_source_however_deep_cells_are_graded():
     k = sp.Piecewise((10, wedge), (1, True))
     problem = pb.Problem(sp.Eq(divergence(k, u), -1), SQUARE, [pb.Dirichlet(u, 0)])
     layout = Layout(problem, draw_reference(2, 9, 0), 0)
-    glue, root = Glue(Rows(layout)), split_at_planes(layout.root)
+    solver, root = TreeSolver(Rows(layout)), split_at_planes(layout.root)
     for level in range(8):
         cells = [leaf for leaf in leaves(root) if leaf.has_corner or not level]
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in cells})
-    glue.solve(root)
-    assert glue.weakest(0)[0] < 3
+    solver.solve(root)
+    assert solver.weakest(0)[0] < 3
 
 
 def test_what_a_part_makes_flows_out_of_it():

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Glue, Layout, Rows, compile_function, contacts, draw_reference, leaves, part_values, refined
+from internals import Layout, Rows, TreeSolver, compile_function, contacts, draw_reference, leaves, part_values, refined
 
 R = sp.Rational
 x, y, z = SPACE = pb.coordinates("x y z")
@@ -93,7 +93,7 @@ def test_a_ball_that_conducts_well_is_known_on_few_cells():
     outside = along - sp.Rational(k - 1, k + 2) * RADIUS**3 * along / sp.sqrt(sum(s**2 for s in AWAY)) ** 3
     exact = compile_function(sp.Piecewise((3 * along / (k + 2), SPHERE), (outside, True)), SPACE)
     layout, root = cut(filled_with(k, SPHERE, BOX, outside), 2, 8)
-    fit = Glue(Rows(layout)).solve(root)
+    fit = TreeSolver(Rows(layout)).solve(root)
     off, size = 0.0, 0.0
     for part, weights in fit.weights.items():
         values = exact(part.points)

@@ -8,7 +8,7 @@ from typing import Protocol
 from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 
 __all__ = ["DEGREES", "Fitter", "Linear", "degree_for"]
@@ -59,32 +59,32 @@ class Fitter(Protocol):
 class Linear:
     """Solves a linear problem on trees."""
 
-    glue: Glue
+    solver: TreeSolver
     budget: Budget
     _richer: Linear | None = None
 
     @property
     def layout(self) -> Layout:
         """The problem on its domain."""
-        return self.glue.layout
+        return self.solver.layout
 
     def work(self, cells: float, new: float) -> float:
         """Return the operations for a tree of ``cells`` cells, of which ``new`` are new."""
-        return self.glue.work(cells, new)
+        return self.solver.work(cells, new)
 
     @property
     def held(self) -> float:
         """Bytes held by the last solution and by the one it was compared with."""
-        return self.glue.held + (0.0 if self._richer is None else self._richer.held)
+        return self.solver.held + (0.0 if self._richer is None else self._richer.held)
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; a linear problem needs no start."""
         del near
-        before = self.glue.flops
+        before = self.solver.flops
         try:
-            return self.glue.solve(root)
+            return self.solver.solve(root)
         finally:
-            self.budget.spend(self.glue.flops - before)
+            self.budget.spend(self.solver.flops - before)
 
     def doubt(self, fit: Fit) -> str:
         """Return an empty string: a linear problem is solved directly."""
@@ -93,7 +93,7 @@ class Linear:
 
     def answer(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
-        return self.glue.weakest()[0]
+        return self.solver.weakest()[0]
 
     def richer(self) -> Linear | None:
         """Return a fitter with functions of two degrees more: one degree may add only odd or even functions.
@@ -116,4 +116,4 @@ class Linear:
 
     def enriched(self, degrees: int) -> Linear:
         """Return a fitter with functions of ``degrees`` degrees more."""
-        return Linear(Glue(Rows(self.layout.enriched(degrees))), self.budget)
+        return Linear(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)

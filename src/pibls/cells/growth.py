@@ -11,7 +11,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, field_sizes
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.errors import InputError
 from pibls.features.reference import Cells, draw_reference
@@ -47,8 +47,8 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
     layout = Layout(problem, reference, record.seed)
-    linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
-    entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
+    linear = Linear(TreeSolver(Rows(layout)), Budget(float("inf")))
+    entries = _ENTRIES_PER_WEIGHT * linear.solver.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)

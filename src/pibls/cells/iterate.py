@@ -13,7 +13,7 @@ from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
@@ -82,7 +82,7 @@ class Newton:
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
     _reached: dict[Fit, Iterated] = field(default_factory=dict)
-    _last: Glue | None = None
+    _last: TreeSolver | None = None
     _steps: float = 0.0  # number of steps on the last tree
 
     def work(self, cells: float, new: float) -> float:
@@ -145,9 +145,9 @@ class Newton:
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
-        self._last = glue = Glue(rows)
-        found = glue.solve(root)
-        self.budget.spend(glue.flops)
+        self._last = solver = TreeSolver(rows)
+        found = solver.solve(root)
+        self.budget.spend(solver.flops)
         self._steps += 1.0
         return found
 

@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
@@ -99,6 +99,6 @@ def solve_cells(
     """Solve a linear problem in one to three coordinates on cells; ``diagnose`` tests whether it is well-posed."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(Glue(start.data.rows), shared)
+    linear = Linear(TreeSolver(start.data.rows), shared)
     loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
     return loop.run(linear.fit(start.root, None))

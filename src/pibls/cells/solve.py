@@ -23,7 +23,7 @@ from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
-__all__ = ["Fit", "Glue"]
+__all__ = ["Fit", "TreeSolver"]
 
 _REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
 _REFINED = 1e-8  # relative change below which the next step is rounding: each change is about the square of the last
@@ -68,7 +68,7 @@ class Fit:
 
 
 @dataclass(eq=False)
-class Glue:
+class TreeSolver:
     """Solves one problem on one tree after another; unchanged branches are factorised once."""
 
     rows: Rows

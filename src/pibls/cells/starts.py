@@ -11,7 +11,7 @@ import sympy as sp
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.state import TreeState, Values, projected, values_of
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -149,9 +149,9 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
                 form = replace(statement.form, source=sp.S.Zero) if homogeneous else statement.form
             statements.append(replace(statement, form=form, targets=None if homogeneous else statement.targets))
         own = Layout(problem.with_statements(statements), layout.reference)
-        glue = Glue(Rows(own))
-        found = glue.solve(root)
-        return values_of(own, found) if glue.weakest()[0] < _UNDETERMINED else None
+        solver = TreeSolver(Rows(own))
+        found = solver.solve(root)
+        return values_of(own, found) if solver.weakest()[0] < _UNDETERMINED else None
     except PiblsError:
         return None
 

@@ -24,7 +24,7 @@ from pibls.cells.loop import UNDETERMINED, Loop
 from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import projected, values_of
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import BoolArray, FloatArray
@@ -85,7 +85,7 @@ class Joint:
     strict: float = 1.0  # how much more equations count than measurements
     starts: int = 0  # how many were tried
     reached: dict[Fit, Descent] = field(default_factory=dict)  # where the searches ended, by the fields there
-    _glues: list[Glue] = field(default_factory=list)
+    _solvers: list[TreeSolver] = field(default_factory=list)
     _noise: FloatArray | None = None  # of every set, as far as it is known
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
     _further: dict[Fit, Fit] = field(default_factory=dict)  # fields where equations count more
@@ -93,12 +93,12 @@ class Joint:
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
-        return _RULE.steps * self._glues[0].work(cells, cells)
+        return _RULE.steps * self._solvers[0].work(cells, cells)
 
     @property
     def held(self) -> float:
         """Bytes that the last solution takes."""
-        return self._glues[0].held
+        return self._solvers[0].held
 
     def doubt(self, fit: Fit) -> str:
         """Return nothing: residuals are looked at in the end."""
@@ -107,7 +107,7 @@ class Joint:
 
     def answer(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
-        return self._glues[0].weakest()[0]
+        return self._solvers[0].weakest()[0]
 
     def richer(self) -> None:
         """Return nothing: solutions are compared with those on finer trees."""
@@ -152,7 +152,7 @@ class Joint:
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
-        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
+        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._solvers)
 
     def _searched(self, window: OpenBoundary, point: FloatArray) -> Descent:
         measurements = self.measurements(window)

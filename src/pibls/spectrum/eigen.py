@@ -15,7 +15,7 @@ from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, network_of, solution_of
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
@@ -216,7 +216,7 @@ def _begun(
 ) -> tuple[_Search, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
-    linear = Linear(Glue(start.data.rows), budget)
+    linear = Linear(TreeSolver(start.data.rows), budget)
     course: Course[_Pair] = Course(budget, TREES, lambda *_: None)
     search = _Search(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)

@@ -19,7 +19,7 @@ from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Problem, Statement
@@ -55,7 +55,7 @@ class Prepared:
     seed: int
     budget: float
     _found: Compared | None
-    _glues: list[Glue] = field(default_factory=list)
+    _solvers: list[TreeSolver] = field(default_factory=list)
 
     def solve(
         self,
@@ -147,12 +147,12 @@ class Prepared:
             return found[:, None]
 
         with blas_threads(most=1):
-            fits = [glue.again(sources) for glue in self._factored(found)]
+            fits = [solver.again(sources) for solver in self._factored(found)]
             own, layout = (restated(problem) for restated in (found.own.restated, found.layout.restated))
             rows = Rows(own)
             course: Course[Compared] = Course(budget, TREES, lambda *_: None)
             changed = DataRefinement(rows, frozenset(id(own) for own in places.values()))
-            loop = Loop(Linear(Glue(rows), budget), self.tol, course, self.seed, changed)
+            loop = Loop(Linear(TreeSolver(rows), budget), self.tol, course, self.seed, changed)
             made = loop.restated(found, fits[0], own, fits[1], layout)
             course.note(loop.stage(made))
             if not loop.is_met(made):
@@ -160,14 +160,14 @@ class Prepared:
             words = verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE))
             return loop.solution(made, made.estimate, *words)
 
-    def _factored(self, found: Compared) -> list[Glue]:
+    def _factored(self, found: Compared) -> list[TreeSolver]:
         """Return the factors of both trees, made once."""
-        if not self._glues:
+        if not self._solvers:
             for layout, fit in ((found.own, found.fit), (found.layout, found.other)):
-                glue = Glue(Rows(layout))
-                glue.solve(fit.root)
-                self._glues.append(glue)
-        return self._glues
+                solver = TreeSolver(Rows(layout))
+                solver.solve(fit.root)
+                self._solvers.append(solver)
+        return self._solvers
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
