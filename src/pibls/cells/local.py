@@ -313,7 +313,7 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> tuple[FloatArray, FloatArray, dict[Face, FloatArray]]:
-        """Return the rows that define the sums of a part, which should be zero, and what interfaces add to them.
+        """Return the rows that define the sums of a part, which should be zero, and the share of interfaces.
 
         What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
         its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count

@@ -397,5 +397,4 @@ class Loop:
         if flaw:
             # Nothing is known of the error of what is returned.
             made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))
-        words = flaw or f"{message} {remark}".rstrip()
-        return replace(made, diagnostics=replace(made.diagnostics, message=words))
+        return replace(made, diagnostics=replace(made.diagnostics, message=flaw or f"{message} {remark}".rstrip()))
