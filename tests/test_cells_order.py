@@ -87,7 +87,8 @@ def test_sums_of_halves_add_up_and_are_those_that_rows_define():
     source = -sum(exact.diff(axis, 2) for axis in (x, y))
     problem = pb.Problem(-pb.laplacian(u) - source, SQUARE, [pb.Dirichlet(u, exact)])
     solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 4))))
-    unknowns, left = solver._eliminated(solver.branches.of(graded(solver.layout.root, 3)))
+    solver.solve(graded(solver.layout.root, 3))
+    unknowns, left = solver._eliminated(lambda tree: tree.loads)
     sizes = [np.abs(own).max() for own in unknowns.sums.values()]
     missed = [np.abs(load.heavy).max() for load in left.values()]
     assert max(sizes) > 1e-6

@@ -396,5 +396,4 @@ class Loop:
         if flaw:
             # The error of a solution of an ill-posed problem is unknown.
             made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))
-        words = flaw or f"{message} {remark}".rstrip()
-        return replace(made, diagnostics=replace(made.diagnostics, message=words))
+        return replace(made, diagnostics=replace(made.diagnostics, message=flaw or f"{message} {remark}".rstrip()))

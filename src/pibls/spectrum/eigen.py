@@ -70,7 +70,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _ComparedModes:
     """Eigenvalues on a tree and on a better one, and the estimated errors of the better ones."""
 
     modes: Modes
@@ -82,7 +82,7 @@ class _Pair:
 
 
 @dataclass(eq=False)
-class _Search:
+class _EigenSearch:
     """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
 
     pencil: Pencil
@@ -92,7 +92,7 @@ class _Search:
     number: int
     tol: float
     seed: int
-    course: Course[_Pair]
+    course: Course[_ComparedModes]
     _gaps: list[float] = field(default_factory=list)
 
     def modes(self, linear: Linear, root: Cell, near: Modes | None = None) -> Modes:
@@ -111,7 +111,7 @@ class _Search:
         """The rule that chooses cells to split."""
         return ErrorMarking(self.linear.layout)
 
-    def compare(self, here: Modes) -> _Pair:
+    def compare(self, here: Modes) -> _ComparedModes:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
         richer = self.linear.richer() if self.marker.is_smooth(here.as_fields) else None
         if richer is not None and richer.layout.reference.degree <= _HIGHEST:
@@ -122,7 +122,7 @@ class _Search:
         root, _ = self.marker.refined(fit, np.ones(len(next(iter(fit.weights.values())))), goal)
         return self._pair(here, self.modes(self.linear, root, here), self.linear.layout)
 
-    def _pair(self, here: Modes, better: Modes, layout: Layout) -> _Pair:
+    def _pair(self, here: Modes, better: Modes, layout: Layout) -> _ComparedModes:
         gaps = _matched(here.values, better.values)
         scales = np.abs(better.values - self.shift)
         gap = float((gaps / scales).max(initial=0.0))
@@ -131,29 +131,29 @@ class _Search:
         # The better ones have errors, too, which fall as they did before.
         errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
         estimate = float((errors / scales).max(initial=0.0))
-        return _Pair(here, self.linear.layout, better, layout, errors, estimate)
+        return _ComparedModes(here, self.linear.layout, better, layout, errors, estimate)
 
-    def stage(self, found: _Pair) -> Stage:
+    def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
         fit = found.better.fit
         return Stage(self.course.budget.elapsed, fit.unknowns, fit.rows, len(fit.parts), estimate=found.estimate)
 
-    def is_met(self, found: _Pair) -> bool:
+    def is_met(self, found: _ComparedModes) -> bool:
         """Tell whether all eigenvalues are within the tolerance."""
         return found.estimate <= self.tol
 
-    def limit(self, found: _Pair) -> Stop | None:
+    def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""
         del found
         last = [stage.estimate or 0.0 for stage in self.course.stages[-3:]]
         return Stop(Reason.ROUNDING) if len(last) == 3 and last[0] < last[1] < last[2] < PLAIN else None
 
-    def cost(self, found: _Pair) -> Cost:
+    def cost(self, found: _ComparedModes) -> Cost:
         """Return the cost of the next tree."""
         cells = len(found.better.fit.parts)
         return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.held)
 
-    def finer(self, found: _Pair) -> Modes:
+    def finer(self, found: _ComparedModes) -> Modes:
         """Go on from the better eigenvalues, with the cells that they have."""
         if found.finer is not found.layout:
             self.linear = self.linear.of_degree(found.finer.reference.degree)
@@ -213,12 +213,12 @@ def eigen(
 
 def _begun(
     pencil: Pencil, shift: float, near: complex | None, number: int, tol: float, seed: int, budget: Budget
-) -> tuple[_Search, Modes]:
+) -> tuple[_EigenSearch, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
     linear = Linear(TreeSolver(start.data.rows), budget)
-    course: Course[_Pair] = Course(budget, TREES, lambda *_: None)
-    search = _Search(pencil, linear, shift, near, number, tol, seed, course)
+    course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
+    search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
 
 
@@ -269,7 +269,7 @@ def _matched(values: Any, better: Any) -> FloatArray:
     return found
 
 
-def _apart(found: _Pair, same: float) -> FloatArray:
+def _apart(found: _ComparedModes, same: float) -> FloatArray:
     """Return how far eigenfunctions are from those on the coarser tree, in the mean square.
 
     Those of eigenvalues that are the same to some distance count as one: any function in their span is one of them.
@@ -285,7 +285,7 @@ def _apart(found: _Pair, same: float) -> FloatArray:
     return np.array(apart)
 
 
-def _told(search: _Search, found: _Pair, stop: Stop) -> Spectrum:
+def _told(search: _EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
     """Return the better eigenvalues of a comparison, in order."""
     values = found.better.values
     if search.near is None:

@@ -117,7 +117,7 @@ class _Arnoldi:
         return 0 if near is None else near.size // self.fields
 
     def _seen(self, near: CellNetwork, own: Stated) -> FloatArray:
-        """Return what the eigenvalue multiplies in a statement, of functions of a network, as columns."""
+        """Return the terms of a statement with the eigenvalue, for functions of a network, as columns."""
         _, once, twice = self.coefficients[id(own.statement.form)]
         terms = once or twice
         found = np.zeros((len(own.points), self._known(near)))
@@ -127,7 +127,7 @@ class _Arnoldi:
         return np.nan_to_num(found)
 
     def _doubled(self, own: FloatArray, before: FloatArray) -> FloatArray:
-        """Return functions, and if the problem is quadratic beside them what stands for the eigenvalue times them."""
+        """Return functions; in a quadratic problem also the products of the eigenvalue with them."""
         return np.concatenate([own, before + self.shift * own], axis=1) if self.pencil.is_quadratic else own
 
     def _spend(self, sides: int) -> None:
