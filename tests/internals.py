@@ -11,7 +11,7 @@ NAMES = {
     "pibls.cells.data_refinement": "DataRefinement",
     "pibls.cells.edges": "borders inner_edges",
     "pibls.cells.error_marking": "ErrorMarking",
-    "pibls.cells.ground": "Ground",
+    "pibls.cells.tree_domain": "TreeDomain",
     "pibls.cells.growth": "tree_of",
     "pibls.cells.iterate": "Newton faces_of residuals",
     "pibls.cells.layout": "Layout",

@@ -156,7 +156,7 @@ class TestTrees:
         patch = sp.Piecewise((1, (x > R(3, 10)) & (x < R(301, 1000))), (0, True))
         problem = pb.Problem(pb.laplacian(u), SQUARE, [pb.Dirichlet(u, patch, on=SQUARE.bottom)])
         layout = Layout(problem, draw_reference(2, 6, 0))
-        marks = {tuple(mark) for mark in layout.ground.landmarks.round(6).tolist()}
+        marks = {tuple(mark) for mark in layout.tree_domain.landmarks.round(6).tolist()}
         assert {(0.3, 0.0), (0.301, 0.0)} <= marks
         assert layout.root.crossed() is None
 

@@ -248,8 +248,8 @@ def test_boxes_are_cut_into_whole_cells(d):
     parts = parts_of(layout, root)
     assert all(part.whole for part in parts)
     assert len(parts) == len(leaves(root))
-    assert sum(part.volume for part in parts) == pytest.approx(layout.ground.domain.measure)
-    assert boundary_size(layout, root) == pytest.approx(layout.ground.domain.boundary.measure)
+    assert sum(part.volume for part in parts) == pytest.approx(layout.tree_domain.domain.measure)
+    assert boundary_size(layout, root) == pytest.approx(layout.tree_domain.domain.boundary.measure)
 
 
 def test_points_on_faces_are_owned_once():
@@ -286,10 +286,10 @@ def test_functions_of_a_higher_degree_use_the_cut_that_is_known():
     layout = layout_of(domains()["annulus"])
     root = split(layout.root, 1)
     before = layout.parts_of(leaves(root))
-    fitted = dict(layout.ground.fitted)
+    fitted = dict(layout.tree_domain.fitted)
     richer = layout.enriched(2)
     after = richer.parts_of(leaves(root))
-    assert fitted == layout.ground.fitted
+    assert fitted == layout.tree_domain.fitted
     assert any(fitted.values())
     for one, two in zip(before, after, strict=True):
         assert len(two.points) > len(one.points)

@@ -7,11 +7,11 @@ import sympy as sp
 import pibls as pb
 from internals import (
     Cell,
-    Ground,
     Layout,
     Level,
     Rows,
     Switching,
+    TreeDomain,
     TreeSolver,
     contacts,
     contours,
@@ -192,7 +192,7 @@ def test_a_stored_solution_knows_its_sides(tmp_path):
 def test_only_edges_at_which_something_changes_are_seams():
     k = sp.Piecewise((10, sp.And(y > x, y < 1 - x)), (1, True))
     problem = pb.Problem(sp.Eq(divergence(k, u), 0), SQUARE, [pb.Dirichlet(u, 0)])
-    pieces = [piece for held in Ground(problem).seams.values() for piece in held]
+    pieces = [piece for held in TreeDomain(problem).seams.values() for piece in held]
     lengths = sorted(float(np.diff(piece.box[0])[0]) * piece.patch.measure for piece in pieces)
     assert lengths == pytest.approx([0.5 * np.sqrt(2), 1.5 * np.sqrt(2)], rel=1e-6)
 

@@ -65,7 +65,7 @@ def test_surfaces_have_their_area_and_enclose_their_volume(name, times):
     layout, root = cut(filled_with(10, where, domain), times)
     parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
     faces = [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
-    kind = layout.ground.kinds(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
+    kind = layout.tree_domain.kinds(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
     # Slivers at edges may be missed.
     rel = 1e-6 if "sphere" in name or name == "torus" else 5e-4
     assert sum(face.area for face in faces) == pytest.approx(area, rel=rel)

@@ -186,7 +186,7 @@ def test_values_that_switch_at_a_corner_without_a_slope_there():
     turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
     exact = (x**2 + y**2) ** sp.Rational(2, 5) * sp.sin(sp.Rational(4, 5) * turn)
     layout = Layout(pb.Problem(pb.laplacian(u), wedge, [pb.Dirichlet(u, exact)]), draw_reference(2, 5, 0))
-    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.ground.landmarks)
+    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.tree_domain.landmarks)
 
 
 def test_what_flows_through_a_union_of_shapes_is_in_balance():

@@ -24,9 +24,9 @@ from pibls.problem.analysis import analysis_of
 from pibls.quadrature.roots import bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
-    from pibls.cells.ground import Ground
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
+    from pibls.cells.tree_domain import TreeDomain
 
 _HIGHEST = 1.95  # cells resolve higher powers by themselves
 _SCAN = 4001
@@ -170,12 +170,12 @@ def _roots(function: Any, most: float) -> list[float]:
     return sorted([*bracketed(lambda s, _: each(s), low, high).tolist(), *summits[level].tolist()])
 
 
-def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
+def crossings(tree_domain: TreeDomain, marks: FloatArray) -> tuple[Crossing, ...]:
     """Return the corner singularities of a plane problem.
 
     ``marks`` are points and coordinate planes; a plane has NaN along the axes it extends in.
     """
-    problem = ground.problem
+    problem = tree_domain.problem
     equations = analysis_of(problem).equations
     if (
         len(problem.domain.space) != 2
@@ -186,17 +186,17 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()
-    candidates = [point for point in _candidates(ground, marks) if ground.inside(point[None]).all()]
-    found = (_crossing(ground, equations[0], point) for point in candidates)
+    candidates = [point for point in _candidates(tree_domain, marks) if tree_domain.inside(point[None]).all()]
+    found = (_crossing(tree_domain, equations[0], point) for point in candidates)
     return tuple(one for one in found if one is not None)
 
 
-def _candidates(ground: Ground, marks: FloatArray) -> list[FloatArray]:
+def _candidates(tree_domain: TreeDomain, marks: FloatArray) -> list[FloatArray]:
     """Return the points at which curves or planes of jumps end or meet."""
     planes = [row for row in marks if np.isnan(row).sum() == 1]
     points = [row for row in marks if np.isfinite(row).all()]
     points += [np.where(np.isnan(one), two, one) for one, two in combinations(planes, 2)]
-    size = np.ptp(ground.domain.bounds, axis=1)
+    size = np.ptp(tree_domain.domain.bounds, axis=1)
     kept: list[FloatArray] = []
     for point in points:
         if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > _NEAR for one in kept):
@@ -204,13 +204,13 @@ def _candidates(ground: Ground, marks: FloatArray) -> list[FloatArray]:
     return kept
 
 
-def _crossing(ground: Ground, equation: Statement, point: FloatArray) -> Crossing | None:
-    names, angles = ground.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    coefficient = _Coefficient(ground.problem, equation, names)
-    radius = float(np.ptp(ground.domain.bounds, axis=1).max())
+def _crossing(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> Crossing | None:
+    names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    coefficient = _Coefficient(tree_domain.problem, equation, names)
+    radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
     for _ in range(_HALVINGS):
         radius /= 2
-        rings = [coefficient.at(ground, point, share * radius, angles) for share in _RADII]
+        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in _RADII]
         if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
             break
     else:
@@ -220,7 +220,7 @@ def _crossing(ground: Ground, equation: Statement, point: FloatArray) -> Crossin
     (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > _SAME * np.abs(ring).max())
     if len(changes) < 2:
         return None
-    starts = np.array([coefficient.edge(ground, point, radius, angles[k - 1], angles[k]) for k in changes])
+    starts = np.array([coefficient.edge(tree_domain, point, radius, angles[k - 1], angles[k]) for k in changes])
     widths = np.diff(np.append(starts, starts[0] + 2 * np.pi))
     own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
     if not own:
@@ -240,11 +240,11 @@ class _Coefficient:
     equation: Statement
     names: Sequence[str]
 
-    def at(self, ground: Ground, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
+    def at(self, tree_domain: TreeDomain, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
         """Return the coefficient on a circle; None if the equation has another form or the domain ends there."""
         X = point + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        low, high = np.asarray(ground.domain.bounds).T
-        if not ground.inside(X).all() or not ((low < X) & (high > X)).all():
+        low, high = np.asarray(tree_domain.domain.bounds).T
+        if not tree_domain.inside(X).all() or not ((low < X) & (high > X)).all():
             return None
         terms: dict[MultiIndex, FloatArray] = {(2, 0): np.zeros(len(X)), (0, 2): np.zeros(len(X))}
         form = self.equation.form
@@ -256,13 +256,13 @@ class _Coefficient:
         same = np.abs(first - second).max() <= _SAME * size and (np.sign(first) == np.sign(first[0])).all()
         return np.abs(first) if clean and same and size > 0 else None
 
-    def edge(self, ground: Ground, point: FloatArray, radius: float, low: float, high: float) -> float:
+    def edge(self, tree_domain: TreeDomain, point: FloatArray, radius: float, low: float, high: float) -> float:
         """Return the angle between two others at which the coefficient jumps."""
         low = low - 2 * np.pi if low > high else low
-        before = self.at(ground, point, radius / 2, np.array([low]))
+        before = self.at(tree_domain, point, radius / 2, np.array([low]))
 
         def same(angles: FloatArray) -> BoolArray:
-            ring = self.at(ground, point, radius / 2, angles.ravel())
+            ring = self.at(tree_domain, point, radius / 2, angles.ravel())
             if ring is None or before is None:
                 return np.zeros(angles.shape, dtype=np.bool_)
             return np.asarray(np.abs(ring - before) <= _SAME * before).reshape(angles.shape)

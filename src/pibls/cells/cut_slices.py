@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pibls.cells.ground import Ground
 from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
+from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 
@@ -51,19 +51,19 @@ class SlicePieces(NamedTuple):
     evenly: int
 
 
-def fit(ground: Ground, slices: list[Slice]) -> None:
+def fit(tree_domain: TreeDomain, slices: list[Slice]) -> None:
     """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return
-    ground.fitted.update({own.key: None for own in slices})
-    low, high = _boxes(ground, slices)
+    tree_domain.fitted.update({own.key: None for own in slices})
+    low, high = _boxes(tree_domain, slices)
     there = np.flatnonzero((high > low).all(axis=1)).tolist()
     found = [slices[k] for k in there]
-    for own, fitted in zip(found, _pieces(ground, found, low[there], high[there]), strict=True):
-        ground.fitted[own.key] = fitted
+    for own, fitted in zip(found, _pieces(tree_domain, found, low[there], high[there]), strict=True):
+        tree_domain.fitted[own.key] = fitted
 
 
-def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
+def _boxes(tree_domain: TreeDomain, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
     """Return the corners of the boxes around slices; an empty slice has low > high."""
     lowest, highest = (np.array([getattr(own.cell, end) for own in slices]) for end in ("low", "high"))
     low, high = lowest.copy(), highest.copy()
@@ -71,7 +71,7 @@ def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]
     near_high = np.array([own.near.max(axis=0, initial=-np.inf) for own in slices])
     shrinking = np.arange(len(slices))
     for _ in range(_FITS):
-        grid, inside, step = _grid(ground, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
+        grid, inside, step = _grid(tree_domain, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
         grid_low = np.where(inside[..., None], grid, np.inf).min(axis=1) - step / 2
         grid_high = np.where(inside[..., None], grid, -np.inf).max(axis=1) + step / 2
         new_low = np.maximum(np.minimum(grid_low, near_low[shrinking]), lowest[shrinking])
@@ -85,7 +85,7 @@ def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]
 
 
 def _grid(
-    ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray
+    tree_domain: TreeDomain, slices: Sequence[Slice], low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Return a grid in each of many boxes, which points are in the slices, and the grid steps."""
     d = low.shape[1]
@@ -93,19 +93,21 @@ def _grid(
     U = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d, indexing="ij")], axis=1)
     grid = low[:, None] + (high - low)[:, None] * U
     X, row = grid.reshape(-1, d), np.repeat(np.arange(len(slices)), len(U))
-    inside = ground.inside_each(X, row, [own.cell for own in slices])
-    if ground.seams:
-        inside &= ground.kinds(X) == np.repeat([own.kind for own in slices], len(U))
+    inside = tree_domain.inside_each(X, row, [own.cell for own in slices])
+    if tree_domain.seams:
+        inside &= tree_domain.kinds(X) == np.repeat([own.kind for own in slices], len(U))
     return grid, inside.reshape(grid.shape[:2]), (high - low) / _GRID[d]
 
 
-def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[SlicePieces | None]:
+def _pieces(
+    tree_domain: TreeDomain, slices: Sequence[Slice], low: FloatArray, high: FloatArray
+) -> Iterator[SlicePieces | None]:
     """Yield the points of each slice with the labels of their connected pieces."""
     from scipy.ndimage import generate_binary_structure, label
 
     if not slices:
         return
-    (grid, inside, step), d = _grid(ground, slices, low, high), low.shape[1]
+    (grid, inside, step), d = _grid(tree_domain, slices, low, high), low.shape[1]
     beside = np.zeros((3,) * (d + 1), dtype=np.bool_)
     beside[1] = generate_binary_structure(d, 1)
     labels = label(inside.reshape(len(slices), *[_GRID[d]] * d), beside)[0].reshape(inside.shape)
@@ -113,7 +115,7 @@ def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: Floa
         points, found = X[there], names[there].astype(np.int64)
         evenly = len(points)
         if evenly and np.ptp(found):
-            found = joined_in_sight(points, found, gap, partial(ground.is_kind, kind=own.kind, cell=own.cell))
+            found = joined_in_sight(points, found, gap, partial(tree_domain.is_kind, kind=own.kind, cell=own.cell))
         if d == 3 and len(own.near):
             points, found = _with_specks(points, found, gap, own.near)
         yield SlicePieces(points, found, gap, evenly) if len(points) else None

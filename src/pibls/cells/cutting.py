@@ -11,10 +11,10 @@ import numpy as np
 
 from pibls.cells.cut_slices import Slice, fit
 from pibls.cells.filling import LINES, filled
-from pibls.cells.ground import Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import PROBES, STEP, Rule
 from pibls.cells.tree import Cell
+from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
@@ -33,7 +33,7 @@ _OVERSAMPLING = 2.2
 class Cutter:
     """Cuts cells into parts along the boundary and the interfaces, and keeps the parts."""
 
-    ground: Ground
+    tree_domain: TreeDomain
     reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class Cutter:
     def cut(self, cells: Iterable[Cell]) -> None:
         """Cut many cells together."""
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
-        self.ground.follow(new)
+        self.tree_domain.follow(new)
         slices: list[Slice] = []
         for cell in new:
             self._parts[cell], some = self._found(cell)
@@ -57,7 +57,7 @@ class Cutter:
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
         """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
-        for axis, side, extent in self.ground.sides:
+        for axis, side, extent in self.tree_domain.sides:
             at = extent[0, axis]
             shared = np.minimum(extent[1], cell.high) - np.maximum(extent[0], cell.low) > room
             if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
@@ -65,28 +65,28 @@ class Cutter:
                 boxes = ((cell.low, ends[1]), (ends[0], cell.high))
                 below, above = (low + (high - low) * kronecker(PROBES, 3) for low, high in boxes)
                 within, beyond = (below, above) if side > 0 else (above, below)
-                if self.ground.inside(within, cell).any() and not self.ground.inside(beyond, cell).any():
+                if self.tree_domain.inside(within, cell).any() and not self.tree_domain.inside(beyond, cell).any():
                     return axis, float(at)
         return None
 
     def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
         """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
         rules = self._rules(cell)
-        seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
+        seams = [seam for level in self.tree_domain.seams if (seam := rules.pop(level, None)) is not None]
         seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
         if seams:
             return (), self._divided(cell, Rule.joined(seams), rules)
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
-        if not self.ground.is_box:
+        if not self.tree_domain.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
                 within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
-                return (), [Slice(cell, outline, rules, int(self.ground.kinds(within)[0]))]
-            if not self.ground.inside(middle[None], cell)[0]:
+                return (), [Slice(cell, outline, rules, int(self.tree_domain.kinds(within)[0]))]
+            if not self.tree_domain.inside(middle[None], cell)[0]:
                 return (), []
         U, weights = self.reference.rule
         half = cell.size / 2
         center = cell.low + half
-        kind = int(self.ground.kinds(middle[None])[0])
+        kind = int(self.tree_domain.kinds(middle[None])[0])
         whole = CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind)
         return (whole,), []
 
@@ -94,7 +94,7 @@ class Cutter:
         """Return the slices of a cell, one for each material beside its interfaces."""
         step = STEP * float(cell.size.min())
         above, below = (
-            seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
+            seam.together(self.tree_domain.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
         )
         found: list[Slice] = []
         for kind in np.unique(np.concatenate([above, below])).tolist():
@@ -108,15 +108,15 @@ class Cutter:
 
     def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
         """Return the boundary points that have the given material behind them."""
-        return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
+        return rule.chosen(rule.together(self.tree_domain.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
         """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
         found: dict[Any, Rule] = {}
-        tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
-        beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
-        for place, held in self.ground.pieces(cell).items():
-            is_seam = place in self.ground.seams
+        tiled = len(cell.low) == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
+        beside = None if kind is None else lambda X: self.tree_domain.kinds(X) == kind
+        for place, held in self.tree_domain.pieces(cell).items():
+            is_seam = place in self.tree_domain.seams
             if (place is None and tiled) or (is_seam and beside is not None):
                 continue
             # Integrals over the outline need higher degrees: polynomials along curves.
@@ -124,26 +124,28 @@ class Cutter:
             rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
             if own := [rule for rule in rules if rule is not None]:
                 found[place] = Rule.joined(own)
-        own = [rule for place, rule in found.items() if place not in self.ground.seams]
+        own = [rule for place, rule in found.items() if place not in self.tree_domain.seams]
         if tiled and own:
             found[None] = Rule.joined(own)
         return found
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
-        fit(self.ground, [own for own in slices if own.key not in self.ground.fitted])
+        fit(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.fitted])
         for own, shell in zip(slices, self._shells(slices), strict=True):
             self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
         """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
-        cell, kind, fitted = own.cell, own.kind, self.ground.fitted[own.key]
+        cell, kind, fitted = own.cell, own.kind, self.tree_domain.fitted[own.key]
         if fitted is None:
             return ()
         grid, labels, step, evenly = fitted
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
-            return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind, cell), strict=strict)
+            return owners_in_sight(
+                grid, labels, step, X, lambda Y: self.tree_domain.is_kind(Y, kind, cell), strict=strict
+            )
 
         def beside(rule: Rule) -> Any:
             return rule.together(owned(rule.points - STEP * float(cell.size.min()) * rule.normals))
@@ -192,7 +194,7 @@ class Cutter:
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
-        held = [half for piece in self.ground.pieces(cell)[place] for half in piece.within(*box)]
+        held = [half for piece in self.tree_domain.pieces(cell)[place] for half in piece.within(*box)]
         found = [more for piece in held if (more := piece.rule(*box, count, turns=True)) is not None]
         if not found:
             return rule
@@ -215,13 +217,13 @@ class Cutter:
         cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
-            step = self.ground.aside(cell) * normal
+            step = self.tree_domain.aside(cell) * normal
 
             def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
                 return np.column_stack([np.full(len(V), place), V])
 
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.ground.columns(placed(V), own.kind, step, [cell])
+                return self.tree_domain.columns(placed(V), own.kind, step, [cell])
 
             V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2)
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
@@ -229,11 +231,11 @@ class Cutter:
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
         """Return points of slices on the sides of their cells in a plane, with outward normals."""
-        self._find_sides([own for own in slices if own.key not in self.ground.sides_of])
+        self._find_sides([own for own in slices if own.key not in self.tree_domain.sides_of])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
         for own in slices:
-            axis, out, starts, stops = self.ground.sides_of[own.key]
+            axis, out, starts, stops = self.tree_domain.sides_of[own.key]
             cell, normals = own.cell, np.zeros((len(axis), 2))
             normals[np.arange(len(axis)), axis] = out
             along = cell.low[1 - axis] + cell.size[1 - axis] * starts
@@ -251,20 +253,20 @@ class Cutter:
         low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
         corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
         step = np.zeros((len(cells), 2))
-        step[every, axis] = out * [self.ground.aside(cell) for cell in cells]
+        step[every, axis] = out * [self.tree_domain.aside(cell) for cell in cells]
         kinds = np.repeat([own.kind for own in slices], 4)
 
         def columns(s: FloatArray, row: Any) -> Any:
             X, other = corner[row], 1 - axis[row]
             X[np.arange(len(X)), other] = low[row, other] + s * (high - low)[row, other]
-            return self.ground.columns(X, kinds[row], step[row], cells, row)
+            return self.tree_domain.columns(X, kinds[row], step[row], cells, row)
 
         row, start, stop = ranges_held(columns, np.zeros(len(cells)), np.ones(len(cells)))
         for k, own in enumerate(slices):
             found = [
                 (side, *span)
                 for side in range(4 * k, 4 * k + 4)
-                for span in self.ground.at_tips(
+                for span in self.tree_domain.at_tips(
                     list(zip(start[row == side], stop[row == side], strict=True)),
                     own.cell,
                     int(axis[side]),
@@ -274,7 +276,7 @@ class Cutter:
             ]
             sides, starts, stops = np.array(found).reshape(-1, 3).T
             sides = sides.astype(np.int64)
-            self.ground.sides_of[own.key] = axis[sides], out[sides], starts, stops
+            self.tree_domain.sides_of[own.key] = axis[sides], out[sides], starts, stops
 
     @cached_property
     def wanted(self) -> int:
@@ -288,7 +290,7 @@ class Cutter:
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            X = X[self.ground.is_kind(X, kind, cell)]
+            X = X[self.tree_domain.is_kind(X, kind, cell)]
             X = X[own(X)] if len(X) else X
             if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X, float(np.prod(high - low)) * len(X) / tries
@@ -301,11 +303,11 @@ class Cutter:
             return np.zeros(len(X), dtype=int)
         points = np.concatenate([part.points for part in parts])
         numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
-        own, kinds = np.array([part.kind for part in parts]), self.ground.kinds(X)
+        own, kinds = np.array([part.kind for part in parts]), self.tree_domain.kinds(X)
         found = np.empty(len(X), dtype=np.int64)
         for kind in np.unique(kinds).tolist():
             rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
             theirs |= not theirs.any()
-            clear = (lambda Y, kind=kind: self.ground.is_kind(Y, kind, cell)) if self.ground.seams else None
+            clear = (lambda Y, kind=kind: self.tree_domain.is_kind(Y, kind, cell)) if self.tree_domain.seams else None
             found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
         return found

@@ -82,22 +82,22 @@ class DataRefinement:
 
     def _within(self, root: Cell) -> list[Cell]:
         """Return the leaves that intersect the domain."""
-        ground, cells = self.rows.layout.ground, leaves(root)
-        if ground.is_box:
+        tree_domain, cells = self.rows.layout.tree_domain, leaves(root)
+        if tree_domain.is_box:
             return cells
-        middles = ground.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
-        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(ground.pieces(cell).values())]
+        middles = tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(tree_domain.pieces(cell).values())]
 
     def _wave_numbers(self, cells: list[Cell]) -> FloatArray:
         """Return the largest wave number of solutions in each cell along each axis, in radians per length."""
-        ground, d = self.rows.layout.ground, len(cells[0].low)
+        tree_domain, d = self.rows.layout.tree_domain, len(cells[0].low)
         if self.rows.is_constant:
             return np.tile(self._waves_at(cells[0].low[None, None]), (len(cells), 1))
         low, size = (np.array([getattr(cell, name) for cell in cells])[:, None] for name in ("low", "size"))
         X = low + size * (_halved_rules(d, _FEW)[0] + 1.0) / 2
-        if ground.is_box:
+        if tree_domain.is_box:
             return self._waves_at(X)
-        kept = (own[ground.inside(own)] for own in X)
+        kept = (own[tree_domain.inside(own)] for own in X)
         return np.concatenate([self._waves_at(own[None]) if len(own) else np.zeros((1, d)) for own in kept])
 
     def _waves_at(self, X: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ class DataRoughness:
             if parts := self.rows.layout.parts_of(chosen):
                 self._inside(parts)
                 self._boundary(parts)
-        pieces, extents = self.rows.layout.ground.extents
+        pieces, extents = self.rows.layout.tree_domain.extents
         for cell in new:
             # A piece of the boundary much smaller than the cell would not be resolved.
             small = (extents < _SMALL * cell.size) | np.isnan(extents)
@@ -194,13 +194,13 @@ class DataRoughness:
     def _boundary(self, parts: list[CellPart]) -> None:
         """Measure the data of boundary conditions."""
         given = defaultdict[Statement, list[_OnPiece]](list)
-        ground = self.rows.layout.ground
+        tree_domain = self.rows.layout.tree_domain
         for part in parts if self._conditions else ():
-            for place, held in ground.pieces(part.cell).items():
+            for place, held in tree_domain.pieces(part.cell).items():
                 for statement in self._conditions.get(place, ()) if held else ():
                     for piece, rule in self._rules(part, place, held):
                         # Data on both sides of an interface are measured by the parts of each side.
-                        if not ground.seams or (ground.kinds(rule.points) == part.kind).all():
+                        if not tree_domain.seams or (tree_domain.kinds(rule.points) == part.kind).all():
                             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
                             along = np.ptp(part.local(rule.points), axis=0) > 0.1
                             unit = self._unit(statement, part, rule)

@@ -130,7 +130,7 @@ class ErrorMarking:
         """
         found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
-        known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
+        known = {tuple(crossing.point.tolist()) for crossing in self.layout.tree_domain.crossings}
         for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
             marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
             around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})

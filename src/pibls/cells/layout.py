@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.cutting import Cutter
-from pibls.cells.ground import Ground
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.tree import Cell, leaves, refined
+from pibls.cells.tree_domain import TreeDomain
 from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
@@ -33,20 +33,20 @@ class Layout:
     problem: Problem
     reference: ReferenceNetwork
     seed: int = 0
-    ground: Ground = None  # type: ignore[assignment]
+    tree_domain: TreeDomain = None  # type: ignore[assignment]
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def __post_init__(self) -> None:
-        self.ground = self.ground or Ground(self.problem)
-        self.cutter = Cutter(self.ground, self.reference)
-        self.walls = Walls(self.ground, self.reference, self.cutter)
+        self.tree_domain = self.tree_domain or TreeDomain(self.problem)
+        self.cutter = Cutter(self.tree_domain, self.reference)
+        self.walls = Walls(self.tree_domain, self.reference, self.cutter)
         self.parts, self.faces, self.seam_faces = self.cutter.parts, self.walls.faces, self.walls.seam_faces
 
     def enriched(self, degrees: int) -> Layout:
         """Return the layout of the same domain for functions of ``degrees`` degrees more."""
         old = self.reference
         richer = draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes)
-        return Layout(self.problem, richer, self.seed, self.ground)
+        return Layout(self.problem, richer, self.seed, self.tree_domain)
 
     def restated(self, problem: Problem) -> Layout:
         """Return the same layout for a problem whose statements hold in the same places."""
@@ -63,12 +63,14 @@ class Layout:
     @property
     def root(self) -> Cell:
         """The bounding box of the domain."""
-        return self.ground.root
+        return self.tree_domain.root
 
     def trimmed(self, root: Cell) -> Cell:
         """Return a tree whose leaves end at flat faces of the domain, if they are empty beyond."""
         ends = self.cutter.overhang
-        while self.ground.sides and (cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}):
+        while self.tree_domain.sides and (
+            cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}
+        ):
             root = refined(root, cuts)
         return root
 
@@ -104,7 +106,7 @@ class Layout:
 
     def owned(self, part: CellPart, X: FloatArray) -> Any:
         """Return the numbers of the points in a part; a point on a face belongs to one part only."""
-        cell, start = part.cell, self.ground.root.low
+        cell, start = part.cell, self.tree_domain.root.low
         above = (cell.low < X) | ((cell.low <= start) & (start <= X))
         mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
         parts = self.cutter.parts(cell)
@@ -118,11 +120,11 @@ class Layout:
     @cached_property
     def volume(self) -> float:
         """Measure of the domain."""
-        return float(self.ground.domain.measure)
+        return float(self.tree_domain.domain.measure)
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        return self.ground.domain.quadrature(_QUADRATURE)
+        return self.tree_domain.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return points and weights for integrals over a part: its own if they are exact, else those of the domain."""

@@ -65,7 +65,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
-    hollows = rows.layout.ground.hollows
+    hollows = rows.layout.tree_domain.hollows
     root = graded(root, *hollows, most) if len(hollows[0]) else root
     return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
 

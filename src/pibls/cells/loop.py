@@ -110,7 +110,7 @@ class Loop:
             return self.confirmed(found)
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.other)
         self._doubtful = self._doubtful + 1 if unsolved else 0
-        self.doubt = self.fitter.layout.ground.hidden or unsolved or self._unmet(found)
+        self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
         if found.estimate <= self.tol and not self.doubt:
             self.doubt = self._unseen(found.fit)
         if found.estimate > self.tol or self.doubt or not self._is_settled(found):
@@ -345,7 +345,7 @@ class Loop:
             return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == 2 * TREES.window:
             return Stop(Reason.EXHAUSTED, f"on {self._doubtful} trees of cells in a row the equations were not solved")
-        if self.fitter.layout.ground.hidden and len(self.course.stages) > 1:
+        if self.fitter.layout.tree_domain.hidden and len(self.course.stages) > 1:
             return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
         if self._is_rounded:
             return Stop(Reason.ROUNDING)

@@ -207,7 +207,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
 
     At such a landmark every ring has as much of the squared norm as the next one, which is twice as wide.
     """
-    marks = layout.ground.landmarks
+    marks = layout.tree_domain.landmarks
     if not len(marks):
         return np.ones((len(fit.parts), len(next(iter(fit.weights.values()), ()))))
     (halves, weights), d = stacked(fit), len(layout.problem.domain.space)

@@ -123,5 +123,5 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.concatenate(samples),
         np.concatenate(owners),
         np.array([part.kind for part in parts], dtype=np.int64),
-        layout.ground.branch if layout.ground.seams else None,
+        layout.tree_domain.branch if layout.tree_domain.seams else None,
     )

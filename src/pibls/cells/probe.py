@@ -118,7 +118,7 @@ class Probe:
         def values(U: FloatArray) -> FloatArray:
             X = place(U)
             # Beyond an interface the function is another one.
-            return np.where(self.layout.ground.kinds(X) == part.kind, function(X), known[0])
+            return np.where(self.layout.tree_domain.kinds(X) == part.kind, function(X), known[0])
 
         found = spots.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
@@ -143,16 +143,16 @@ class Probe:
         Jumps inside the domain are interfaces already, so the search leaves them out.
         """
         if function not in self._spots:
-            self._spots[function] = Spots(function, not (inside and self.layout.ground.seams))
+            self._spots[function] = Spots(function, not (inside and self.layout.tree_domain.seams))
         return None if self._spots[function].is_plain else self._spots[function]
 
     def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return the same from points all over the domain, if the function is far larger there than at a part."""
         if function not in self._known:
-            root, ground = self.layout.root, self.layout.ground
+            root, tree_domain = self.layout.root, self.layout.tree_domain
             X = _spread(_MANY if function.expression.has(Data) else _SCATTERED, len(root.low))
             X = root.low + root.size * X
-            X = X if ground.is_box else X[ground.inside(X)]
+            X = X if tree_domain.is_box else X[tree_domain.inside(X)]
             self._known[function] = X, np.abs(function(X))
         X, values = self._known[function]
         found, largest = np.zeros(len(parts)), values.max(initial=0.0)

@@ -178,7 +178,7 @@ class Rows(Evaluation):
         """
         indices = [term.multi_index for equation in self.equations for term in equation.form.terms]
         plain = self.is_constant and all(sum(index) == max(index) == 2 for index in indices)
-        if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
+        if part.whole or len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
         for rule, known, rows in placed:

@@ -69,7 +69,7 @@ class Sharing:
         parts = tuple(held)
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
-        for crossing in self.layout.ground.crossings:
+        for crossing in self.layout.tree_domain.crossings:
             around = tuple(self.layout.parts_of(crossing.around(cells)[1]))
             self.local.around[crossing] = set(around)
             chains += [(crossing, around)] if len(around) > 1 else []

@@ -13,11 +13,11 @@ import sympy as sp
 
 from pibls.cells.cutting import Cutter
 from pibls.cells.filling import LINES, filled
-from pibls.cells.ground import Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
 from pibls.cells.surface import PROBES, STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
+from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
@@ -37,7 +37,7 @@ TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more 
 class Walls:
     """Finds the faces between parts, on the sides of cells and on interfaces, and keeps them."""
 
-    ground: Ground
+    tree_domain: TreeDomain
     reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Walls:
             X = contact.low[None]
             return (
                 [self._face(contact, below[0], above[0], X, np.ones(1))]
-                if self.ground.inside(X, contact.below)[0]
+                if self.tree_domain.inside(X, contact.below)[0]
                 else []
             )
         if len(others) == 1:
@@ -126,8 +126,8 @@ class Walls:
         else:
             X = placed(kronecker(4 * len(U), len(others)))
             if (
-                not self.ground.inside(X, contact.below).all()
-                or np.ptp(self.ground.kinds(X))
+                not self.tree_domain.inside(X, contact.below).all()
+                or np.ptp(self.tree_domain.kinds(X))
                 or len(below) + len(above) > 2
             ):
                 return self._cut_wall(contact, below, above)
@@ -180,10 +180,10 @@ class Walls:
 
         def inside(V: FloatArray) -> Any:
             X = placed(V)
-            below = self.ground.columns(X, one, step, [contact.below])
+            below = self.tree_domain.columns(X, one, step, [contact.below])
             if one == two and not contact.shift:
                 return below
-            return np.hstack([below, self.ground.columns(X - away, two, -step, [contact.above])])
+            return np.hstack([below, self.tree_domain.columns(X - away, two, -step, [contact.above])])
 
         return inside
 
@@ -206,33 +206,33 @@ class Walls:
         def columns(s: FloatArray, row: Any) -> Any:
             X, ahead = low[row], other[row]
             X[np.arange(len(X)), ahead] += span[row, ahead] * s
-            found = self.ground.columns(X, one[row], step[row], below, row)
-            if not self.ground.seams:
+            found = self.tree_domain.columns(X, one[row], step[row], below, row)
+            if not self.tree_domain.seams:
                 return found
-            return np.hstack([found, self.ground.columns(X - away[row], two[row], -step[row], above, row)])
+            return np.hstack([found, self.tree_domain.columns(X - away[row], two[row], -step[row], above, row)])
 
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
         ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
-            if not self.ground.seams or end - begin > CLOSE:
+            if not self.tree_domain.seams or end - begin > CLOSE:
                 ranges[contacts[k]].append((begin, end))
-        at_tips = self.ground.at_tips
+        at_tips = self.tree_domain.at_tips
         return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
         """Return the offset from a contact to points clearly above it, and the periodic shift."""
         step, away = np.zeros((2, len(contact.low)))
-        step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
+        step[contact.axis] = min(self.tree_domain.aside(contact.below), self.tree_domain.aside(contact.above))
         away[contact.axis] = contact.shift
         return step, away
 
     def seam_faces(self, cell: Cell) -> list[Face]:
         """Return the faces on interfaces between the parts of a cell."""
-        if not self.ground.seams:
+        if not self.tree_domain.seams:
             return []
         if cell not in self._seam_faces:
-            parts, held = self.cutter.parts(cell), self.ground.pieces(cell)
-            own = [piece for level in self.ground.seams for piece in held[level]] if len(parts) > 1 else []
+            parts, held = self.cutter.parts(cell), self.tree_domain.pieces(cell)
+            own = [piece for level in self.tree_domain.seams for piece in held[level]] if len(parts) > 1 else []
             self._seam_faces[cell] = [face for piece in own for face in self._on_seam(cell, parts, piece)]
         return self._seam_faces[cell]
 
@@ -285,10 +285,10 @@ class Walls:
     @cached_property
     def _interfaces(self) -> dict[Statement, Function]:
         """The interface conditions, each with a function that is one inside."""
-        symbols = self.ground.domain.coordinates
+        symbols = self.tree_domain.domain.coordinates
         return {
             statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
-            for statement in self.ground.problem.statements
+            for statement in self.tree_domain.problem.statements
             if isinstance(statement.place, Across)
         }
 

@@ -274,7 +274,7 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
 
     Those of eigenvalues that are the same to some distance count as one: any function in their span is one of them.
     """
-    X = found.layout.ground.domain.sample(POINTS, "kronecker", 0)
+    X = found.layout.tree_domain.domain.sample(POINTS, "kronecker", 0)
     coarse, fine = (own.at(X, layout) for own, layout in ((found.modes, found.layout), (found.better, found.finer)))
     apart = []
     for number, value in enumerate(found.better.values):

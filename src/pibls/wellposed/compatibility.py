@@ -83,7 +83,7 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     data, root = start()
     layout = data.rows.layout
     # Rules on cut cells in space have fewer digits.
-    exact = layout.ground.is_box or layout.reference.dimension < 3
+    exact = layout.tree_domain.is_box or layout.reference.dimension < 3
     least, missed = min(tol, PLAIN) if exact else PLAIN, []
     for tree in (root, _halved(root)):
         made, out, size = _balance(problem, layout, tree, flux)

@@ -119,7 +119,7 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) 
         # One draw may happen to have little of the change that is seen least.
         found.append((fit, *max((solver.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0])))
     fit, _, weights = found[0]
-    X = layout.ground.domain.sample(500, "kronecker", 1)
+    X = layout.tree_domain.domain.sample(500, "kronecker", 1)
     place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
     sizes = tuple(size for _, size, _ in reversed(found))
     return Sensitivity(problem, sizes, place, name, solver.flops - before, _is_local(layout, weights))

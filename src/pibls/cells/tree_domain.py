@@ -31,7 +31,7 @@ from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
 from pibls.quadrature.roots import CLOSE
 
-__all__ = ["Ground", "on_faces"]
+__all__ = ["TreeDomain", "on_faces"]
 
 _ALONG = 32  # points on a piece of the boundary
 _TIE = 1e-12
@@ -41,7 +41,7 @@ _BESIDE = 1e-6  # of a cell: margin within which points count as inside it
 
 
 @dataclass(eq=False)
-class Ground:
+class TreeDomain:
     """The domain as cells see it: boundary pieces, interfaces and materials; results for a cell are kept."""
 
     problem: Problem
