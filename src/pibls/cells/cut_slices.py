@@ -29,12 +29,12 @@ class Slice:
     cell: Cell
     outline: Rule
     rules: dict[Any, Rule]
-    kind: int
+    material: int
 
     @property
     def key(self) -> tuple[Cell, int]:
         """The cell and the material identify a slice."""
-        return self.cell, self.kind
+        return self.cell, self.material
 
     @cached_property
     def near(self) -> FloatArray:
@@ -94,8 +94,8 @@ def _grid(
     grid = low[:, None] + (high - low)[:, None] * U
     X, row = grid.reshape(-1, d), np.repeat(np.arange(len(slices)), len(U))
     inside = tree_domain.inside_each(X, row, [own.cell for own in slices])
-    if tree_domain.seams:
-        inside &= tree_domain.kinds(X) == np.repeat([own.kind for own in slices], len(U))
+    if tree_domain.interfaces:
+        inside &= tree_domain.materials(X) == np.repeat([own.material for own in slices], len(U))
     return grid, inside.reshape(grid.shape[:2]), (high - low) / _GRID[d]
 
 
@@ -115,7 +115,9 @@ def _pieces(
         points, found = X[there], names[there].astype(np.int64)
         evenly = len(points)
         if evenly and np.ptp(found):
-            found = joined_in_sight(points, found, gap, partial(tree_domain.is_kind, kind=own.kind, cell=own.cell))
+            found = joined_in_sight(
+                points, found, gap, partial(tree_domain.is_material, material=own.material, cell=own.cell)
+            )
         if d == 3 and len(own.near):
             points, found = _with_specks(points, found, gap, own.near)
         yield SlicePieces(points, found, gap, evenly) if len(points) else None

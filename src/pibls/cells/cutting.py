@@ -72,59 +72,64 @@ class Cutter:
     def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
         """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
         rules = self._rules(cell)
-        seams = [seam for level in self.tree_domain.seams if (seam := rules.pop(level, None)) is not None]
-        seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
-        if seams:
-            return (), self._divided(cell, Rule.joined(seams), rules)
+        interfaces = [
+            interface for level in self.tree_domain.interfaces if (interface := rules.pop(level, None)) is not None
+        ]
+        interfaces = [interface for interface in interfaces if not on_faces(interface.points, cell).all()]
+        if interfaces:
+            return (), self._divided(cell, Rule.joined(interfaces), rules)
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         if not self.tree_domain.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
                 within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
-                return (), [Slice(cell, outline, rules, int(self.tree_domain.kinds(within)[0]))]
+                return (), [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
             if not self.tree_domain.inside(middle[None], cell)[0]:
                 return (), []
         U, weights = self.reference.rule
         half = cell.size / 2
         center = cell.low + half
-        kind = int(self.tree_domain.kinds(middle[None])[0])
-        whole = CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind)
+        material = int(self.tree_domain.materials(middle[None])[0])
+        whole = CellPart(
+            cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, material=material
+        )
         return (whole,), []
 
-    def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
+    def _divided(self, cell: Cell, interface: Rule, rules: dict[Any, Rule]) -> list[Slice]:
         """Return the slices of a cell, one for each material beside its interfaces."""
         step = STEP * float(cell.size.min())
         above, below = (
-            seam.together(self.tree_domain.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
+            interface.together(self.tree_domain.materials(interface.points + sign * step * interface.normals))
+            for sign in (1.0, -1.0)
         )
         found: list[Slice] = []
-        for kind in np.unique(np.concatenate([above, below])).tolist():
+        for material in np.unique(np.concatenate([above, below])).tolist():
             # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
-            own = rules if len(cell.low) < 3 else self._rules(cell, kind)
-            own = {key: self._of_kind(rule, kind, step) for key, rule in own.items()}
-            around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
+            own = rules if len(cell.low) < 3 else self._rules(cell, material)
+            own = {key: self._of_material(rule, material, step) for key, rule in own.items()}
+            around = [interface.chosen(below == material), interface.chosen(above == material).flipped()]
             around += [own.pop(None)] if None in own else []
-            found.append(Slice(cell, Rule.joined(around), own, kind))
+            found.append(Slice(cell, Rule.joined(around), own, material))
         return found
 
-    def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
+    def _of_material(self, rule: Rule, material: int, step: float) -> Rule:
         """Return the boundary points that have the given material behind them."""
-        return rule.chosen(rule.together(self.tree_domain.kinds(rule.points - step * rule.normals)) == kind)
+        return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
-    def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
+    def _rules(self, cell: Cell, material: int | None = None) -> dict[Any, Rule]:
         """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
-        beside = None if kind is None else lambda X: self.tree_domain.kinds(X) == kind
+        beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
         for place, held in self.tree_domain.pieces(cell).items():
-            is_seam = place in self.tree_domain.seams
-            if (place is None and tiled) or (is_seam and beside is not None):
+            is_interface = place in self.tree_domain.interfaces
+            if (place is None and tiled) or (is_interface and beside is not None):
                 continue
             # Integrals over the outline need higher degrees: polynomials along curves.
-            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_seam else 1)
+            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_interface else 1)
             rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
             if own := [rule for rule in rules if rule is not None]:
                 found[place] = Rule.joined(own)
-        own = [rule for place, rule in found.items() if place not in self.tree_domain.seams]
+        own = [rule for place, rule in found.items() if place not in self.tree_domain.interfaces]
         if tiled and own:
             found[None] = Rule.joined(own)
         return found
@@ -137,14 +142,14 @@ class Cutter:
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
         """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
-        cell, kind, fitted = own.cell, own.kind, self.tree_domain.fitted[own.key]
+        cell, material, fitted = own.cell, own.material, self.tree_domain.fitted[own.key]
         if fitted is None:
             return ()
         grid, labels, step, evenly = fitted
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
             return owners_in_sight(
-                grid, labels, step, X, lambda Y: self.tree_domain.is_kind(Y, kind, cell), strict=strict
+                grid, labels, step, X, lambda Y: self.tree_domain.is_material(Y, material, cell), strict=strict
             )
 
         def beside(rule: Rule) -> Any:
@@ -163,7 +168,7 @@ class Cutter:
             def is_own(X: FloatArray, label: int = int(label)) -> Any:
                 return owned(X, strict=True) == label
 
-            inside, volume = self._candidates(cell, *box, kind, is_own)
+            inside, volume = self._candidates(cell, *box, material, is_own)
             if not len(inside):
                 continue
             inside = inside[: self.wanted]
@@ -178,7 +183,7 @@ class Cutter:
                 degree = self.reference.degree + _EXACT
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
-            groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, kind))
+            groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, material))
         return tuple(groups)
 
     def _filled(
@@ -223,7 +228,7 @@ class Cutter:
                 return np.column_stack([np.full(len(V), place), V])
 
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.tree_domain.columns(placed(V), own.kind, step, [cell])
+                return self.tree_domain.columns(placed(V), own.material, step, [cell])
 
             V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2)
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
@@ -254,12 +259,12 @@ class Cutter:
         corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
         step = np.zeros((len(cells), 2))
         step[every, axis] = out * [self.tree_domain.aside(cell) for cell in cells]
-        kinds = np.repeat([own.kind for own in slices], 4)
+        materials = np.repeat([own.material for own in slices], 4)
 
         def columns(s: FloatArray, row: Any) -> Any:
             X, other = corner[row], 1 - axis[row]
             X[np.arange(len(X)), other] = low[row, other] + s * (high - low)[row, other]
-            return self.tree_domain.columns(X, kinds[row], step[row], cells, row)
+            return self.tree_domain.columns(X, materials[row], step[row], cells, row)
 
         row, start, stop = ranges_held(columns, np.zeros(len(cells)), np.ones(len(cells)))
         for k, own in enumerate(slices):
@@ -284,13 +289,13 @@ class Cutter:
         return int(_OVERSAMPLING * self.reference.size) + 10
 
     def _candidates(
-        self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
+        self, cell: Cell, low: FloatArray, high: FloatArray, material: int, own: Callable[[FloatArray], Any]
     ) -> tuple[FloatArray, float]:
         """Return points of a part in a box, and the volume of the part."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            X = X[self.tree_domain.is_kind(X, kind, cell)]
+            X = X[self.tree_domain.is_material(X, material, cell)]
             X = X[own(X)] if len(X) else X
             if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X, float(np.prod(high - low)) * len(X) / tries
@@ -303,11 +308,15 @@ class Cutter:
             return np.zeros(len(X), dtype=int)
         points = np.concatenate([part.points for part in parts])
         numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
-        own, kinds = np.array([part.kind for part in parts]), self.tree_domain.kinds(X)
+        own, materials = np.array([part.material for part in parts]), self.tree_domain.materials(X)
         found = np.empty(len(X), dtype=np.int64)
-        for kind in np.unique(kinds).tolist():
-            rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
+        for material in np.unique(materials).tolist():
+            rows, theirs = materials == material, np.isin(numbers, np.flatnonzero(own == material))
             theirs |= not theirs.any()
-            clear = (lambda Y, kind=kind: self.tree_domain.is_kind(Y, kind, cell)) if self.tree_domain.seams else None
+            clear = (
+                (lambda Y, material=material: self.tree_domain.is_material(Y, material, cell))
+                if self.tree_domain.interfaces
+                else None
+            )
             found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
         return found

@@ -200,7 +200,7 @@ class DataRoughness:
                 for statement in self._conditions.get(place, ()) if held else ():
                     for piece, rule in self._rules(part, place, held):
                         # Data on both sides of an interface are measured by the parts of each side.
-                        if not tree_domain.seams or (tree_domain.kinds(rule.points) == part.kind).all():
+                        if not tree_domain.interfaces or (tree_domain.materials(rule.points) == part.material).all():
                             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
                             along = np.ptp(part.local(rule.points), axis=0) > 0.1
                             unit = self._unit(statement, part, rule)

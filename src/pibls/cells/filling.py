@@ -101,7 +101,7 @@ def _ends(
 def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the breaks, and the positions along the lines at which new segments begin."""
 
-    def kinds(s: FloatArray) -> tuple[IntArray, IntArray]:
+    def signatures(s: FloatArray) -> tuple[IntArray, IntArray]:
         first, row, _, which = _ends(columns, s, scan, _ROUGHLY)
         order = np.arange(len(row)) - np.searchsorted(row, row)
         count = np.bincount(row, minlength=len(s))
@@ -110,17 +110,17 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
         return 2 * which + first, count
 
     s = np.linspace(CLOSE, 1.0 - CLOSE, _LINES)
-    known, _ = kinds(s)
+    known, _ = signatures(s)
     (changed,) = np.nonzero(known[1:] != known[:-1])
     start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
     breaks, new = [start[:0]], [start[:0]]
     for _ in range(_TIPS if len(start) else 0):
 
         def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
-            return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
+            return np.asarray(signatures(places.ravel())[0].reshape(places.shape) == first[:, None])
 
         low, high = narrowed(alike, start, stop, _ACROSS)
-        after, counts = (found.reshape(2, -1) for found in kinds(np.concatenate([low, high])))
+        after, counts = (found.reshape(2, -1) for found in signatures(np.concatenate([low, high])))
         breaks.append((low + high) / 2)
         new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
         # There may be several breaks between two lines, as where a tip is close to the boundary.

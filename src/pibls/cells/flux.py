@@ -39,7 +39,7 @@ class Fluxes:
     @cached_property
     def laws(self) -> InterfaceLaws:
         """The conditions across interfaces."""
-        return InterfaceLaws(self.rows, self.across_seams)
+        return InterfaceLaws(self.rows, self.across_interfaces)
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
@@ -76,7 +76,7 @@ class Fluxes:
         return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
 
     @cached_property
-    def across_seams(self) -> list[tuple[int, int]]:
+    def across_interfaces(self) -> list[tuple[int, int]]:
         """Fields and orders that are continuous across interfaces; order 1 stands for the flux, where there is one."""
         found = []
         for number, orders in enumerate(self._space_orders):

@@ -44,8 +44,8 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
             "with a smaller tol."
         )
-    kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
-    reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
+    cell_nodes = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
+    reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
     linear = Linear(TreeSolver(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.solver.rows.width

@@ -335,7 +335,7 @@ class _Walk:
 def faces_of(rows: Rows, root: Cell) -> tuple[Face, ...]:
     """Return all faces between the parts of a tree."""
     found = (rows.layout.faces(contact) for contact in contacts(root, rows.traces.periodic))
-    return tuple(chain.from_iterable(chain(found, map(rows.layout.seam_faces, leaves(root)))))
+    return tuple(chain.from_iterable(chain(found, map(rows.layout.interface_faces, leaves(root)))))
 
 
 def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[CellPart, float]:

@@ -40,7 +40,7 @@ class Layout:
         self.tree_domain = self.tree_domain or TreeDomain(self.problem)
         self.cutter = Cutter(self.tree_domain, self.reference)
         self.walls = Walls(self.tree_domain, self.reference, self.cutter)
-        self.parts, self.faces, self.seam_faces = self.cutter.parts, self.walls.faces, self.walls.seam_faces
+        self.parts, self.faces, self.interface_faces = self.cutter.parts, self.walls.faces, self.walls.interface_faces
 
     def enriched(self, degrees: int) -> Layout:
         """Return the layout of the same domain for functions of ``degrees`` degrees more."""

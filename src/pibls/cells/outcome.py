@@ -122,6 +122,6 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.array([fit.weights[part] @ transform.T for part in parts]),
         np.concatenate(samples),
         np.concatenate(owners),
-        np.array([part.kind for part in parts], dtype=np.int64),
-        layout.tree_domain.branch if layout.tree_domain.seams else None,
+        np.array([part.material for part in parts], dtype=np.int64),
+        layout.tree_domain.branch if layout.tree_domain.interfaces else None,
     )

@@ -43,7 +43,7 @@ class CellPart:
         Quadrature points on each boundary part with conditions.
     integral
         Weights of the points that integrate polynomials exactly, if known; they may be negative.
-    kind
+    material
         The number of its material.
     """
 
@@ -55,7 +55,7 @@ class CellPart:
     whole: bool
     boundary: Mapping[Any, Rule] = field(default_factory=dict)
     integral: FloatArray | None = None
-    kind: int = 0
+    material: int = 0
 
     @cached_property
     def integrals(self) -> FloatArray:

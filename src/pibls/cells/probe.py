@@ -118,7 +118,7 @@ class Probe:
         def values(U: FloatArray) -> FloatArray:
             X = place(U)
             # Beyond an interface the function is another one.
-            return np.where(self.layout.tree_domain.kinds(X) == part.kind, function(X), known[0])
+            return np.where(self.layout.tree_domain.materials(X) == part.material, function(X), known[0])
 
         found = spots.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
@@ -143,7 +143,7 @@ class Probe:
         Jumps inside the domain are interfaces already, so the search leaves them out.
         """
         if function not in self._spots:
-            self._spots[function] = Spots(function, not (inside and self.layout.tree_domain.seams))
+            self._spots[function] = Spots(function, not (inside and self.layout.tree_domain.interfaces))
         return None if self._spots[function].is_plain else self._spots[function]
 
     def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:

@@ -47,7 +47,7 @@ class Sharing:
                     walls.setdefault(key, []).append(face)
         self._join(walls)
         for leaf in cells:
-            for face in self.layout.seam_faces(leaf):
+            for face in self.layout.interface_faces(leaf):
                 held[face.below].append(face)
                 held[face.above].append(face)
         self._chain(cells, held)

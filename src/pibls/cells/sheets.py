@@ -16,7 +16,7 @@ from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
 from pibls.quadrature.roots import CLOSE, bracketed
 
-Kinds = Callable[[FloatArray], Any]
+Materials = Callable[[FloatArray], Any]
 
 _DEPTH = 0.1  # of a box: half the thickness of the shell in which surface points are searched
 _ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
@@ -26,10 +26,10 @@ _NODES = 10
 _HALVINGS, _NEAR = 9, 1e-3
 
 
-def changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
+def changes(materials: Materials, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
     """Return at which points of a surface of some size the materials on both sides differ."""
     step = CLOSE * size * normals
-    return np.asarray(kinds(X + step) != kinds(X - step))
+    return np.asarray(materials(X + step) != materials(X - step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Sheet:
 
     level: Level
     inside: Callable[[FloatArray], BoolArray]
-    kinds: Kinds
+    materials: Materials
     low: FloatArray
     high: FloatArray
     seeds: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
@@ -110,7 +110,7 @@ class Sheet:
     def has(self, X: FloatArray) -> BoolArray:
         """Return which zeros of the level function belong to the surface."""
         size = float((self.high - self.low).min())
-        return np.asarray(self.inside(X) & changes(self.kinds, X, self.normals(X), size))
+        return np.asarray(self.inside(X) & changes(self.materials, X, self.normals(X), size))
 
     def normals(self, X: FloatArray) -> FloatArray:
         """Return the unit gradients of the level function."""

@@ -102,7 +102,7 @@ class Traces:
         if face.shift:
             return self._periodic[face.axis]
         if face.normals is not None:
-            return self.rows.flux.across_seams
+            return self.rows.flux.across_interfaces
         return self._continuous[face.axis]
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
 from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
-from pibls.cells.seams import along, seam_pieces, split_at
+from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
@@ -156,7 +156,7 @@ class TreeDomain:
     def _meetings(self) -> FloatArray:
         """Return the ends of interfaces in a plane: at the boundary, and where they meet each other."""
         found = [np.empty((0, 2))]
-        for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
+        for piece in (piece for held in self.interfaces.values() for piece in held if isinstance(piece, Piece)):
             X = along(piece, piece.box[0])[:, :2]
             if np.ptp(X, axis=0).max() > CLOSE * float(np.ptp(self.domain.bounds[:2])):
                 found.append(X)
@@ -169,9 +169,9 @@ class TreeDomain:
         for place, part in self.places.items():
             found[place] = [piece for patch in part.patches for piece in pieces(patch)]
             if self.switching is not None:
-                levels = (*self.seams, *self._edges.get(place, ()))
+                levels = (*self.interfaces, *self._edges.get(place, ()))
                 found[place] = [half for piece in found[place] for half in split_at(piece, levels)]
-        return {**found, **self.seams}
+        return {**found, **self.interfaces}
 
     @cached_property
     def _all_pieces(self) -> list[Piece]:
@@ -184,7 +184,7 @@ class TreeDomain:
         return tuple(Level.of(edge, self.domain.coordinates) for edge in edges)
 
     @cached_property
-    def seams(self) -> dict[Any, list[Any]]:
+    def interfaces(self) -> dict[Any, list[Any]]:
         """The pieces of the curves or surfaces inside the domain at which data jump, by level function."""
         if self.switching is None:
             return {}
@@ -192,7 +192,7 @@ class TreeDomain:
         found = {}
         for level in self.levels:
             others = [*walls, *(other for other in self.levels if other is not level)]
-            found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
+            found[level] = interface_pieces(level, others, self.domain, self.inside, self.branch)
         return {level: held for level, held in found.items() if held}
 
     @property
@@ -206,9 +206,9 @@ class TreeDomain:
         """A sentence that names a jump that cells cannot resolve, or an empty string."""
         return "" if self.switching is None else self.switching.hidden
 
-    def kinds(self, X: FloatArray) -> Any:
+    def materials(self, X: FloatArray) -> Any:
         """Return the material of each point; zero if there are no interfaces."""
-        return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
+        return self.branch(X).astype(np.int64) if self.interfaces else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
     def extents(self) -> tuple[list[FloatArray], FloatArray]:
@@ -229,13 +229,13 @@ class TreeDomain:
     @cached_property
     def _sheets(self) -> list[FloatArray]:
         """Points on each interface in space."""
-        sheets = (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet))
+        sheets = (piece for held in self.interfaces.values() for piece in held if isinstance(piece, Sheet))
         return [X for sheet in sheets if len(X := sheet.points)]
 
     @cached_property
     def hollows(self) -> tuple[FloatArray, FloatArray]:
         """Centres and half extents of small curved surfaces in space: holes and interfaces."""
-        if (self.is_box and not self.seams) or len(self.domain.space) != 3:
+        if (self.is_box and not self.interfaces) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
         return hollows([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
 
@@ -294,9 +294,9 @@ class TreeDomain:
         farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
         return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
 
-    def is_kind(self, X: FloatArray, kind: int, cell: Cell) -> Any:
+    def is_material(self, X: FloatArray, material: int, cell: Cell) -> Any:
         """Return which points of a cell lie inside the domain and in a material."""
-        return self.inside(X, cell) & (self.kinds(X) == kind) if self.seams else self.inside(X, cell)
+        return self.inside(X, cell) & (self.materials(X) == material) if self.interfaces else self.inside(X, cell)
 
     def inside_each(self, X: FloatArray, row: Any, cells: Sequence[Cell]) -> Any:
         """Return which points lie strictly inside the domain; ``row``, sorted, numbers the cell of each point."""
@@ -306,11 +306,11 @@ class TreeDomain:
                 found[start:stop] = self.inside(X[start:stop], cell)
         return found
 
-    def columns(self, X: FloatArray, kind: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
+    def columns(self, X: FloatArray, material: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
         """Return which points of cell sides lie inside, and in a second column which have a material at −``step``."""
         row = np.zeros(len(X), dtype=np.int64) if row is None else row
         inside = np.ones(len(X), dtype=np.bool_) if self.is_box else self.inside_each(X, row, cells)
-        return np.stack([inside, self.kinds(X - step) == kind], axis=1) if self.seams else inside[:, None]
+        return np.stack([inside, self.materials(X - step) == material], axis=1) if self.interfaces else inside[:, None]
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
@@ -344,7 +344,7 @@ class TreeDomain:
         self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
     ) -> list[tuple[float, float]]:
         """Return the intervals of a cell side in a plane, split where the tip of an interface may touch it."""
-        if not self.seams or not len(cell.marks):
+        if not self.interfaces or not len(cell.marks):
             return found
         on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
         tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])

@@ -41,7 +41,7 @@ class Walls:
     reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
-    _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
+    _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _common: dict[bytes, FloatArray] = field(default_factory=dict)
 
     @cached_property
@@ -109,7 +109,7 @@ class Walls:
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
             share = area / 2 ** len(others)
-            if self._interfaces:
+            if self._interface_conditions:
                 return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
             rise = None if ends is None else ends / np.sqrt(share)
             X = placed((U + 1) / 2)
@@ -127,7 +127,7 @@ class Walls:
             X = placed(kronecker(4 * len(U), len(others)))
             if (
                 not self.tree_domain.inside(X, contact.below).all()
-                or np.ptp(self.tree_domain.kinds(X))
+                or np.ptp(self.tree_domain.materials(X))
                 or len(below) + len(above) > 2
             ):
                 return self._cut_wall(contact, below, above)
@@ -162,9 +162,9 @@ class Walls:
             low, high = low[others], high[others]
             if (high <= low).any():
                 continue
-            inside = self._between(contact, one.kind, two.kind, placed)
+            inside = self._between(contact, one.material, two.material, placed)
             # Different materials meet at a side of a cell only if an interface lies in it.
-            if one.kind != two.kind and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
+            if one.material != two.material and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
                 continue
             V, weights, stretch = filled(inside, low, high, None, LINES, _NODES)
             X = placed(V)
@@ -189,11 +189,11 @@ class Walls:
 
     def _wall_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
         """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
-        kinds = [
-            [dict.fromkeys(part.kind for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
+        materials = [
+            [dict.fromkeys(part.material for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
             for own in contacts
         ]
-        pairs = [(k, *pair) for k, sides in enumerate(kinds) for pair in product(*sides)]
+        pairs = [(k, *pair) for k, sides in enumerate(materials) for pair in product(*sides)]
         which, one, two = np.array(pairs).T
         low, span = (
             np.array([own.low for own in contacts])[which],
@@ -207,14 +207,14 @@ class Walls:
             X, ahead = low[row], other[row]
             X[np.arange(len(X)), ahead] += span[row, ahead] * s
             found = self.tree_domain.columns(X, one[row], step[row], below, row)
-            if not self.tree_domain.seams:
+            if not self.tree_domain.interfaces:
                 return found
             return np.hstack([found, self.tree_domain.columns(X - away[row], two[row], -step[row], above, row)])
 
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
         ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
-            if not self.tree_domain.seams or end - begin > CLOSE:
+            if not self.tree_domain.interfaces or end - begin > CLOSE:
                 ranges[contacts[k]].append((begin, end))
         at_tips = self.tree_domain.at_tips
         return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
@@ -226,17 +226,17 @@ class Walls:
         away[contact.axis] = contact.shift
         return step, away
 
-    def seam_faces(self, cell: Cell) -> list[Face]:
+    def interface_faces(self, cell: Cell) -> list[Face]:
         """Return the faces on interfaces between the parts of a cell."""
-        if not self.tree_domain.seams:
+        if not self.tree_domain.interfaces:
             return []
-        if cell not in self._seam_faces:
+        if cell not in self._interface_faces:
             parts, held = self.cutter.parts(cell), self.tree_domain.pieces(cell)
-            own = [piece for level in self.tree_domain.seams for piece in held[level]] if len(parts) > 1 else []
-            self._seam_faces[cell] = [face for piece in own for face in self._on_seam(cell, parts, piece)]
-        return self._seam_faces[cell]
+            own = [piece for level in self.tree_domain.interfaces for piece in held[level]] if len(parts) > 1 else []
+            self._interface_faces[cell] = [face for piece in own for face in self._on_interface(cell, parts, piece)]
+        return self._interface_faces[cell]
 
-    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
+    def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
         degree = round(TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
@@ -272,18 +272,18 @@ class Walls:
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
         """Return the interface conditions that hold across a face, each with the part on its inner side."""
-        if not self._interfaces:
+        if not self._interface_conditions:
             return {}
         step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
-        for statement, holds in self._interfaces.items():
+        for statement, holds in self._interface_conditions.items():
             one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
             if one != two:
                 found[statement] = below if one else above
         return found
 
     @cached_property
-    def _interfaces(self) -> dict[Statement, Function]:
+    def _interface_conditions(self) -> dict[Statement, Function]:
         """The interface conditions, each with a function that is one inside."""
         symbols = self.tree_domain.domain.coordinates
         return {

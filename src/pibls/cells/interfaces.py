@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.sheets import Kinds, Sheet, changes
+from pibls.cells.sheets import Materials, Sheet, changes
 from pibls.cells.surface import Piece
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
@@ -17,8 +17,12 @@ from pibls.problem.level import Level
 from pibls.quadrature.roots import CLOSE, held_ranges
 
 
-def seam_pieces(
-    level: Level, others: Sequence[Level], domain: Domain, inside: Callable[[FloatArray], BoolArray], kinds: Kinds
+def interface_pieces(
+    level: Level,
+    others: Sequence[Level],
+    domain: Domain,
+    inside: Callable[[FloatArray], BoolArray],
+    materials: Materials,
 ) -> list[Piece] | list[Sheet]:
     """Return the pieces in a domain of the zeros of a level function at which the material changes.
 
@@ -31,7 +35,7 @@ def seam_pieces(
     >>> x, y = sp.symbols("x y", real=True)
     >>> disk = Disk((x, y), (0, 0), 1)
     >>> level = Level.of(x + y, (x, y))
-    >>> (piece,) = seam_pieces(level, [], disk, lambda X: disk.level(X) > 0, lambda X: (level(X) > 0).astype(int))
+    >>> (piece,) = interface_pieces(level, [], disk, lambda X: disk.level(X) > 0, lambda X: (level(X) > 0).astype(int))
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
@@ -39,15 +43,15 @@ def seam_pieces(
 
     symbols = domain.coordinates
     if not _is_curve(level, domain):
-        return [Sheet(level, inside, kinds, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
+        return [Sheet(level, inside, materials, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
-        return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
+        return [half for piece in pieces for half in _kept(piece, others, inside, materials)]
     flat = Level.of(level.expression, symbols[:-1])
     start, stop = domain.bounds[-1]
     curves = contours(flat, domain.bounds[:-1])
     pieces = (Piece(TimedPatch(curve, start, stop), np.array([[0.0, 1.0], [0.0, 1.0]])) for curve in curves)
-    return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
+    return [half for piece in pieces for half in _kept(piece, others, inside, materials)]
 
 
 def _is_curve(level: Level, domain: Domain) -> bool:
@@ -58,7 +62,7 @@ def _is_curve(level: Level, domain: Domain) -> bool:
 
 
 def _kept(
-    piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], kinds: Kinds
+    piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], materials: Materials
 ) -> list[Piece]:
     """Return the pieces of a curve that lie inside the domain, between two materials."""
     held = [
@@ -66,7 +70,9 @@ def _kept(
         for whole in split_at(piece, others)
         for span in held_ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
-    return [own for own in held if changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
+    return [
+        own for own in held if changes(materials, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]
+    ]
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
