@@ -1,4 +1,4 @@
-"""Data are looked at before they are sampled: narrow features, holes that are lost in a cell, and walls at tangents."""
+"""Data are examined before they are sampled: narrow features, holes lost in a cell, and cell sides at tangents."""
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ class TestTrees:
         holding = [c for c in leaves(root) if (c.low < [0.37, 0.59]).all() and (c.high > [0.37, 0.59]).all()]
         assert holding[0].size.max() < 0.1
 
-    def test_walls_keep_off_tangents(self):
+    def test_cell_sides_keep_off_tangents(self):
         layout = Layout(
             pb.Problem(pb.laplacian(u), SQUARE - pb.Disk((x, y), (0.7, 0.5), 0.2), [pb.Dirichlet(u, 0)]),
             draw_reference(2, 6, 0),

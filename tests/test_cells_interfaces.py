@@ -265,7 +265,7 @@ def test_an_interface_that_moves_through_a_plane():
     assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)
 
 
-def test_a_wall_keeps_off_a_tangent_just_beside_it():
+def test_a_cell_side_keeps_off_a_tangent_just_beside_it():
     tangents = np.array([[0.0, 0.75, 0.5 + 1e-7]])
     cell = Cell(np.zeros(2), np.ones(2), marks=np.empty((0, 2)), tangents=tangents).halved(1)
     for half in cell.halves:

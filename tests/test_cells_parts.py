@@ -276,7 +276,7 @@ def test_cells_cut_together_are_those_cut_one_by_one(name):
         sums = [sorted(float(rule.weights.sum()) for rule in part.boundary.values()) for part in (one, two)]
         np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-12)
     faces = [
-        sorted(float(face.weights.sum()) for many in layout.walls.faces_of(list(contacts(tree))) for face in many)
+        sorted(float(face.weights.sum()) for many in layout.face_finder.faces_of(list(contacts(tree))) for face in many)
         for layout, tree in zip((together, alone), trees, strict=True)
     ]
     np.testing.assert_allclose(faces[0], faces[1], rtol=0, atol=1e-12)

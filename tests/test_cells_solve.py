@@ -198,7 +198,7 @@ def test_what_flows_through_a_union_of_shapes_is_in_balance():
 
 @pytest.mark.parametrize("near", [1e-9, 1e-6])
 def test_a_quarter_of_a_tube_under_pressure(near):
-    """At its corners arcs are along the walls that go through them, and sides are told apart by a tolerance."""
+    """At its corners arcs are along the cell sides that go through them, and sides are told apart by a tolerance."""
     lame, shear = sp.Rational(15, 26), sp.Rational(5, 13)
     mean, turn = 1 / (6 * (lame + shear)), 1 / (6 * shear)
     r2 = x**2 + y**2
@@ -466,7 +466,7 @@ def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
     lower, upper = root.halves[1].halves
     root = refined(root, {lower: [(1, None)], upper: [(0, None), (0, None)]})
     fit = solver.solve(root)
-    beside = [wall for wall in solver.local.walls.values() if wall.part.cell is root.halves[0]]
+    beside = [side for side in solver.local.coarse_sides.values() if side.part.cell is root.halves[0]]
     assert len(beside) == 3
     assert len(set(beside)) == 1
     X = SQUARE.sample(500, "kronecker", 0)

@@ -71,7 +71,7 @@ def test_splits_go_through_marks_that_are_not_too_near_an_end():
 
 def test_splits_do_not_go_through_marks_at_which_the_boundary_is_along_them():
     mark = np.array([[0.5, 0.4]])
-    along_first = np.array([[0, 0.5, 0.4]])  # the boundary is along a wall across the first axis there
+    along_first = np.array([[0, 0.5, 0.4]])  # the boundary is along a cell side across the first axis there
     cell = Cell(np.zeros(2), np.ones(2), marks=mark, tangents=along_first)
     assert cell.halved(0).at == 0.4
     assert cell.halved(1).at == 0.4

@@ -156,7 +156,7 @@ class Cutter:
             return rule.together(owned(rule.points - STEP * float(cell.size.min()) * rule.normals))
 
         owner, places = beside(own.outline), {key: beside(rule) for key, rule in own.rules.items()}
-        walls = beside(shell) if shell is not None else np.empty(0)
+        shell_owner = beside(shell) if shell is not None else np.empty(0)
         groups = []
         for label in np.unique(labels).tolist():
             points = grid[labels == label]
@@ -179,7 +179,7 @@ class Cutter:
             boundary = {key: rule for key, rule in boundary.items() if len(rule.weights)}
             weights, center, integral = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2, None
             if shell is not None:
-                around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(walls == label)])
+                around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(shell_owner == label)])
                 degree = self.reference.degree + _EXACT
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.cutting import Cutter
+from pibls.cells.faces import FaceFinder
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.cells.tree_domain import TreeDomain
-from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
@@ -39,8 +39,12 @@ class Layout:
     def __post_init__(self) -> None:
         self.tree_domain = self.tree_domain or TreeDomain(self.problem)
         self.cutter = Cutter(self.tree_domain, self.reference)
-        self.walls = Walls(self.tree_domain, self.reference, self.cutter)
-        self.parts, self.faces, self.interface_faces = self.cutter.parts, self.walls.faces, self.walls.interface_faces
+        self.face_finder = FaceFinder(self.tree_domain, self.reference, self.cutter)
+        self.parts, self.faces, self.interface_faces = (
+            self.cutter.parts,
+            self.face_finder.faces,
+            self.face_finder.interface_faces,
+        )
 
     def enriched(self, degrees: int) -> Layout:
         """Return the layout of the same domain for functions of ``degrees`` degrees more."""
@@ -94,7 +98,7 @@ class Layout:
         """
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            left = (face.basis * np.sqrt(self.walls.whole[1])[:, None]).T
+            left = (face.basis * np.sqrt(self.face_finder.whole[1])[:, None]).T
             forms = [{index: 1.0} for index in missing]
             return dict(zip(missing, self.reference.combine(on_grid(part.local(X)), forms, left), strict=True))
 
@@ -115,7 +119,7 @@ class Layout:
     @property
     def least_degree(self) -> int:
         """Degree of the traces on faces, which is lower than inside cells."""
-        return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
+        return self.reference.degree if self.reference.dimension == 1 else self.face_finder.degree
 
     @cached_property
     def volume(self) -> float:

@@ -19,7 +19,7 @@ from pibls.problem import Statement
 from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
 from pibls.solvers.joins import counted
 
-__all__ = ["PER_CELL", "Factored", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
+__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_crossing"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
 _STIFF = 300.0  # weight of the rows that define the balance sums
@@ -40,7 +40,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Wall:
+class CoarseSide:
     """A side of a whole part with smaller parts beyond: all of them share one set of polynomials with it.
 
     A graded tree has many small faces, but their traces are no finer than the largest part can resolve.
@@ -54,7 +54,9 @@ class Wall:
         part, wanted = self.part, rows.traces.shared(face)
         others = np.arange(len(part.half)) != self.axis
         share = np.sqrt(face.area / np.prod(2 * part.half[others]))
-        common = share * rows.layout.walls.common((face.points[:, others] - part.center[others]) / part.half[others])
+        common = share * rows.layout.face_finder.common(
+            (face.points[:, others] - part.center[others]) / part.half[others]
+        )
         ratio = face.thickness / (2.0 * part.half[self.axis])
         units = rows.balance(part)[1] / rows.traces.units(face)
         step = len(common)
@@ -146,7 +148,7 @@ class LocalSystems:
 
     rows: Rows
     around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts around each corner singularity
-    walls: dict[Face, Wall] = field(default_factory=dict)  # the coarse side that a face belongs to
+    coarse_sides: dict[Face, CoarseSide] = field(default_factory=dict)  # the coarse side that a face belongs to
     work: float = 0.0
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
@@ -164,7 +166,7 @@ class LocalSystems:
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
-        return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
+        return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
 
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
@@ -230,20 +232,20 @@ class LocalSystems:
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
         shared = self.shared(alike)
-        return (rows.key, boundary, tuple((*found[face], *self._on_wall(face, shared)) for face in alike)), alike
+        return (rows.key, boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
-    def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the coarse side that a face belongs to and its position there, as part of a key."""
-        wall = self.walls.get(face)
-        if wall is None:
+        side = self.coarse_sides.get(face)
+        if side is None:
             return ()
         X = face.points[[0, -1]]
-        place = on_grid((X - wall.part.center) / wall.part.half)
+        place = on_grid((X - side.part.center) / side.part.half)
         ratios = (
-            face.thickness / wall.part.half[wall.axis],
-            *(self.rows.balance(wall.part)[1] / self.rows.traces.units(face)),
+            face.thickness / side.part.half[side.axis],
+            *(self.rows.balance(side.part)[1] / self.rows.traces.units(face)),
         )
-        return shared.index(wall), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
+        return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
     def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> LocalSystem:
         """Return the system of a part."""
@@ -251,11 +253,11 @@ class LocalSystems:
         traced = [self.rows.traces.of(part, face, rows.units) for face in own]
         carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
         shared = self.shared(faces)
-        known = {self.walls.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
+        known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
-        columns = {face: starts[self.walls.get(face, face)] for face in faces}
+        columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
         below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
         bottom = np.zeros((len(below), width))
         row = len(rows.value)
@@ -276,8 +278,8 @@ class LocalSystems:
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the matrix from shared unknowns to the trace coefficients on a face."""
-        wall = self.walls.get(face)
-        return np.eye(count) if wall is None else wall.carried(self.rows, face)
+        side = self.coarse_sides.get(face)
+        return np.eye(count) if side is None else side.carried(self.rows, face)
 
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int

@@ -36,11 +36,11 @@ def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     nodes, shares = np.polynomial.legendre.leggauss(count)
     ends = 1.0 - 2.0 ** -np.arange(4.0, _FINEST)
     others = np.sort(np.concatenate([(nodes[1:] + nodes[:-1]) / 2, ends, -ends]))
-    walls = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
+    borders = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
     scale = np.arange(count) + 0.5
     table = np.polynomial.legendre.legvander(nodes, count - 1)
     analysis = scale[:, None] * table.T * shares
-    return nodes, others, np.diff(walls), np.polynomial.legendre.legvander(others, count - 1) @ analysis
+    return nodes, others, np.diff(borders), np.polynomial.legendre.legvander(others, count - 1) @ analysis
 
 
 def points_on_line(count: int) -> FloatArray:

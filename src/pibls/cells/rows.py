@@ -12,11 +12,11 @@ import numpy as np
 
 from pibls.cells.balance import balanced
 from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, power
+from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
-from pibls.cells.walls import TRACE_SHARE
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement

@@ -186,7 +186,7 @@ class Piece:
         tie = 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # A surface in a side of the box belongs to the domain behind it; a surface that crosses the side is cut there.
         along = np.abs(normals) > _ALONG
-        above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
+        above, below = (np.where(along & (np.abs(X - side) <= tie), inner, X) for side in (low, high))
         more = [] if beside is None else [beside(inner)[:, None]]
         return np.hstack([low <= above, high >= below, kept[:, None], *more])
 

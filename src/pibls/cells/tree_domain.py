@@ -346,8 +346,8 @@ class TreeDomain:
         """Return the intervals of a cell side in a plane, split where the tip of an interface may touch it."""
         if not self.interfaces or not len(cell.marks):
             return found
-        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
-        tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])
+        on_side = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
+        tips = np.sort((cell.marks[on_side, 1 - axis] - low[1 - axis]) / span[1 - axis])
         cuts = [[a, *(tip for tip in tips.tolist() if a + CLOSE < tip < b - CLOSE), b] for a, b in found]
         return [pair for own in cuts for pair in pairwise(own)]
 

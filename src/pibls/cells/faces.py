@@ -26,7 +26,7 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["Walls"]
+__all__ = ["FaceFinder"]
 
 _NODES = 8  # points on each segment of a face in space
 _ROOM = 1.1  # parts may reach a little beyond their outermost points
@@ -34,7 +34,7 @@ TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more 
 
 
 @dataclass(eq=False)
-class Walls:
+class FaceFinder:
     """Finds the faces between parts, on the sides of cells and on interfaces, and keeps them."""
 
     tree_domain: TreeDomain
@@ -83,7 +83,7 @@ class Walls:
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
         cut = [contact for contact in new.values() if self.reference.dimension == 2 and not self._is_plain(contact)]
-        ranges = self._wall_ranges(cut) if cut else {}
+        ranges = self._contact_ranges(cut) if cut else {}
         for key, contact in new.items():
             self._faces[key] = self._cut_face(contact, ranges.get(contact, []))
         return [self._faces[key] for key in keys]
@@ -130,7 +130,7 @@ class Walls:
                 or np.ptp(self.tree_domain.materials(X))
                 or len(below) + len(above) > 2
             ):
-                return self._cut_wall(contact, below, above)
+                return self._cut_contact(contact, below, above)
             rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
         faces = []
         for X, own in rules:
@@ -143,7 +143,7 @@ class Walls:
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
-    def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
+    def _cut_contact(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
         """Return the faces of a contact in space, with points on lines that meet the cutting surfaces most directly."""
         others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
 
@@ -187,7 +187,7 @@ class Walls:
 
         return inside
 
-    def _wall_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
+    def _contact_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
         """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
         materials = [
             [dict.fromkeys(part.material for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
