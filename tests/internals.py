@@ -7,9 +7,9 @@ from typing import Any
 NAMES = {
     "pibls.cells.coarse": "Starts",
     "pibls.cells.contours": "contours",
-    "pibls.cells.crossings": "powers",
+    "pibls.cells.corner_singularities": "powers",
     "pibls.cells.data_refinement": "DataRefinement",
-    "pibls.cells.edges": "borders inner_edges",
+    "pibls.cells.edges": "borders reentrant_edges",
     "pibls.cells.error_marking": "ErrorMarking",
     "pibls.cells.tree_domain": "TreeDomain",
     "pibls.cells.growth": "tree_of",

@@ -158,7 +158,7 @@ class TestTrees:
         layout = Layout(problem, draw_reference(2, 6, 0))
         marks = {tuple(mark) for mark in layout.tree_domain.landmarks.round(6).tolist()}
         assert {(0.3, 0.0), (0.301, 0.0)} <= marks
-        assert layout.root.crossed() is None
+        assert layout.root.plane_inside() is None
 
     def test_trees_have_an_end(self):
         cell = Cell(np.zeros(1), np.ones(1))

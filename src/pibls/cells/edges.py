@@ -34,7 +34,7 @@ _ROUND, _CLOSE = 17, 129  # points along a curved surface, including its quarter
 _SAME = 1e-7
 
 
-def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
+def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     """Return the re-entrant straight edges of a solid: sharp ones, and blunt ones parallel to an axis.
 
     Sharp edges are given by their ends, shape (edges, 2, 3). A blunt edge is a row: an axis, across which a cut through
@@ -47,10 +47,10 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     >>> from pibls.geometry import Box, Extrusion, Polygon
     >>> x, y, z = sp.symbols("x y z")
     >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
-    >>> inner_edges(bar)[0].round(9).tolist()
+    >>> reentrant_edges(bar)[0].round(9).tolist()
     [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
     >>> roof = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 0.9), (0, 1)])
-    >>> inner_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
+    >>> reentrant_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
     [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
     """
     if not isinstance(domain, Region) or domain.dimension != 3:
@@ -111,7 +111,7 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
     return found
 
 
-def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
+def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the centres and half extents of small curved surfaces; an extent is infinite along a continuous axis.
 
     A patch counts if the domain surrounds it; surfaces inside the domain, given by points, always count. Triangles
@@ -123,7 +123,7 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
     >>> from pibls.geometry import Ball, Box
     >>> x, y, z = sp.symbols("x y z")
     >>> pierced = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 0.5), 0.2)
-    >>> middles, halves = hollows(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
+    >>> middles, halves = small_surfaces(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
     >>> middles.round(9).tolist(), halves.round(9).tolist()
     ([[1.0, 1.0, 0.5]], [[0.2, 0.2, 0.2]])
     """

@@ -88,7 +88,7 @@ class ErrorMarking:
         """Return the axes across which to halve a cell: those along which it is rough."""
         cuts = cuts_along(tails) if tails.max() > 0 else [(int(cell.size.argmax()), None)]
         # Near an edge, roughness across the edge also appears along it.
-        spared = set(range(len(tails))) - {*cell.across, int(tails.argmax())}
+        spared = set(range(len(tails))) - {*cell.axes_to_corners, int(tails.argmax())}
         return [cut for cut in cuts if cut[0] not in spared]
 
     def is_smooth(self, fit: Fit) -> bool:
@@ -119,7 +119,7 @@ class ErrorMarking:
             if len(cells) > len(fit.parts) + most:
                 break
             marked = [leaf for leaf in cells if not marks.isdisjoint(leaf.corners)]
-            root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
+            root = refined(root, {leaf: [(axis, None) for axis in leaf.axes_to_corners] for leaf in marked})
         return self.layout.trimmed(root), share
 
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
@@ -130,7 +130,7 @@ class ErrorMarking:
         """
         found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
-        known = {tuple(crossing.point.tolist()) for crossing in self.layout.tree_domain.crossings}
+        known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
         for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
             marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
             around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})

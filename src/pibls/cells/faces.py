@@ -252,9 +252,9 @@ class FaceFinder:
                 own = rule.chosen(chosen)
                 basis, _ = polynomials(places[chosen], own.weights, degree)
                 below, above = parts[one], parts[two]
-                crossed = self._crossed(below, above, own.points, own.normals)
+                conditions = self._conditions_across(below, above, own.points, own.normals)
                 faces.append(
-                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, crossed)
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, conditions)
                 )
         return faces
 
@@ -263,12 +263,12 @@ class FaceFinder:
         degree = round(TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
-        crossed = {} if contact.shift else self._crossed(below, above, X, normals)
-        if crossed:
-            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, crossed)
+        conditions = {} if contact.shift else self._conditions_across(below, above, X, normals)
+        if conditions:
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, conditions)
         return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
 
-    def _crossed(
+    def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
         """Return the interface conditions that hold across a face, each with the part on its inner side."""

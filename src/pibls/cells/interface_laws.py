@@ -52,7 +52,7 @@ class InterfaceLaws:
 
         Both sides of the condition, the outer one with the opposite sign, equal one shared value.
         """
-        statement = self._replaced(face).get((number, order)) if face.crossed else None
+        statement = self._replaced(face).get((number, order)) if face.conditions else None
         if statement is None:
             return None
         key = (part, face, id(statement))
@@ -67,7 +67,7 @@ class InterfaceLaws:
     def _side(self, part: CellPart, face: Face, statement: Statement) -> Law:
         assert isinstance(statement.place, Across)
         assert face.normals is not None
-        inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
+        inner, below = face.conditions[statement] is part, face.conditions[statement] is face.below
         form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
         # Data may jump right here: each side evaluates them in its own material.
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
@@ -79,11 +79,11 @@ class InterfaceLaws:
 
     def _replaced(self, face: Face) -> dict[tuple[int, int], Statement]:
         """Return the interface condition that replaces the continuity of each field and order on a face."""
-        key = tuple(id(statement) for statement in face.crossed)
+        key = tuple(id(statement) for statement in face.conditions)
         if key not in self._taken:
             found: dict[tuple[int, int], Statement] = {}
             names, free = self.rows.problem.field_names, list(self.blocks)
-            for statement in sorted(face.crossed, key=_least_order):
+            for statement in sorted(face.conditions, key=_least_order):
                 own = {names.index(name) for form in statement.forms for name in form.fields}
                 least = _least_order(statement)
                 fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))

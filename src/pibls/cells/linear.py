@@ -49,14 +49,14 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = rows.layout.root
         for axis in rows.traces.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-        if len(root.edges) or len(root.folds):
+        if len(root.edges) or len(root.blunt_edges):
             root = split_along_lines(root)
         root = rows.layout.trimmed(root)
         space = slice(len(rows.problem.domain.space))
         while long := {
             leaf: [(int(leaf.size[space].argmax()), None)]
             for leaf in leaves(root)
-            if not len(leaf.folds)
+            if not len(leaf.blunt_edges)
             and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
         }:
             root = refined(root, long)
@@ -65,8 +65,8 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
-    hollows = rows.layout.tree_domain.hollows
-    root = graded(root, *hollows, most) if len(hollows[0]) else root
+    small_surfaces = rows.layout.tree_domain.small_surfaces
+    root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
     return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.crossings import Crossing
+from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
@@ -19,7 +19,7 @@ from pibls.problem import Statement
 from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
 from pibls.solvers.joins import counted
 
-__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_crossing"]
+__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_singularity"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
 _STIFF = 300.0  # weight of the rows that define the balance sums
@@ -31,12 +31,12 @@ class Link:
 
     below: CellPart
     above: CellPart
-    of: Statement | Crossing
+    of: Statement | CornerSingularity
 
     @property
     def size(self) -> int:
         """How many numbers it carries."""
-        return self.of.size if isinstance(self.of, Crossing) else 1
+        return self.of.size if isinstance(self.of, CornerSingularity) else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class LocalSystem:
         Number of shared unknowns in each place.
     averaged
         The conditions on averages at the points of the part.
-    crossed
+    interface_flows
         For each face with interface conditions, the effect of their right-hand sides on the balance sums.
     factored
         The factor of the system, once it is factorised.
@@ -126,7 +126,7 @@ class LocalSystem:
     rows: LeafSystem
     sizes: tuple[int, ...]
     averaged: tuple[Stated, ...] = ()
-    crossed: Mapping[Face, FloatArray] = field(default_factory=dict)
+    interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
     factored: Factored | None = None
 
     def place(self, factored: Factored) -> None:
@@ -195,10 +195,10 @@ class LocalSystems:
         light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
         light[: len(value)] = value
         sums, row = given + rows.flows @ value, len(value)
-        for face in (own for own in faces if isinstance(own, Face) and system.crossed):
+        for face in (own for own in faces if isinstance(own, Face) and system.interface_flows):
             right = self.rows.traces.right(part, face, sides, sources)
             light[row : row + len(right)] = right
-            sums = sums + system.crossed[face] @ right if face in system.crossed else sums
+            sums = sums + system.interface_flows[face] @ right if face in system.interface_flows else sums
             row += len(right)
         for number, own in enumerate(system.averaged, len(light) - len(system.averaged)):
             light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
@@ -264,17 +264,17 @@ class LocalSystems:
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
-        self._cross(part, faces, carried, bottom[len(rows.value) :], columns)
+        self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
             sums, theirs, averaged = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
-        balance, theirs, crossed = self._balance(part, carried, rows, below, bottom, columns)
+        balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
         every = np.hstack([below / math.sqrt(part.extent), bottom])
         light = len(every) - count
         system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
-        return LocalSystem(system, sizes, averaged, crossed)
+        return LocalSystem(system, sizes, averaged, interface_flows)
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the matrix from shared unknowns to the trace coefficients on a face."""
@@ -293,7 +293,7 @@ class LocalSystems:
                     theirs[number, columns[face]] = 1.0 if face.above is part else -1.0
         return np.array([row for row, _ in found]), theirs, tuple(own for _, own in found)
 
-    def _cross(
+    def _add_singularities(
         self,
         part: CellPart,
         faces: tuple[Any, ...],
@@ -302,13 +302,13 @@ class LocalSystems:
         columns: dict[Any, int],
     ) -> None:
         """Add the functions of corner singularities to the rows on faces to parts without these functions."""
-        for crossing, link in by_crossing(faces).items():
+        for singularity, link in by_singularity(faces).items():
             first, row = columns[link], 0
             for face, matrix in carried.items():
                 other = face.above if face.below is part else face.below
-                if other not in self.around[crossing]:
-                    own = slice(first, first + crossing.size)
-                    bottom[row : row + len(matrix), own] = crossing.traced(self.rows, part, face)
+                if other not in self.around[singularity]:
+                    own = slice(first, first + singularity.size)
+                    bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
                 row += len(matrix)
 
     def _balance(
@@ -331,18 +331,18 @@ class LocalSystems:
         theirs, passed = np.zeros((count, bottom.shape[1])), {}
         conditions = len(rows.value)
         balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        row, crossed = conditions, by_crossing(tuple(columns))
+        row, singular = conditions, by_singularity(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             if rows.besides is None:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
             theirs[:, there] += shared @ matrix
-            if crossed or face.crossed:
+            if singular or face.conditions:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            if face.crossed:
+            if face.conditions:
                 passed[face] = shared
             row += len(matrix)
         theirs *= self._stiffness(part)
@@ -360,6 +360,6 @@ class LocalSystems:
         return np.asarray(self.rows.weights(part, sides / 2) / self._unit_of_sums(part))
 
 
-def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, Link]:
+def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:
     """Return the links of a part that carry amplitudes of corner singularities."""
-    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, Crossing)}
+    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, CornerSingularity)}

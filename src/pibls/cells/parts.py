@@ -96,7 +96,7 @@ class Face:
     shift: float = 0.0
     whole: bool = False
     normals: FloatArray | None = None
-    crossed: Mapping[Statement, CellPart] = field(default_factory=dict)
+    conditions: Mapping[Statement, CellPart] = field(default_factory=dict)
 
     @cached_property
     def area(self) -> float:

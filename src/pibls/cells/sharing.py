@@ -69,10 +69,10 @@ class Sharing:
         parts = tuple(held)
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
-        for crossing in self.layout.tree_domain.crossings:
-            around = tuple(self.layout.parts_of(crossing.around(cells)[1]))
-            self.local.around[crossing] = set(around)
-            chains += [(crossing, around)] if len(around) > 1 else []
+        for singularity in self.layout.tree_domain.corner_singularities:
+            around = tuple(self.layout.parts_of(singularity.around(cells)[1]))
+            self.local.around[singularity] = set(around)
+            chains += [(singularity, around)] if len(around) > 1 else []
         for of, parts in chains:
             link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
             for part in parts:

@@ -14,7 +14,7 @@ from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.layout import Layout
-from pibls.cells.local import LocalSystems, by_crossing
+from pibls.cells.local import LocalSystems, by_singularity
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
@@ -255,19 +255,21 @@ class TreeSolver:
         own = unknowns.own[batch].transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
         for branch, weights, others in zip(batch.branches, every, unknowns.others[batch], strict=True):
-            if crossed := by_crossing(branch.faces):
-                self._cross(branch, crossed, weights, others)
+            if singular := by_singularity(branch.faces):
+                self._add_singularities(branch, singular, weights, others)
         return list(zip(parts, every, strict=True))
 
-    def _cross(self, branch: Branch, crossed: dict[Any, Any], weights: FloatArray, others: FloatArray) -> None:
+    def _add_singularities(
+        self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
+    ) -> None:
         """Add the functions of corner singularities to the weights of a part."""
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
-        for crossing, link in crossed.items():
-            key = (crossing, branch.sample)
+        for singularity, link in singular.items():
+            key = (singularity, branch.sample)
             if key not in self._projected:
-                self._projected[key] = crossing.projected(self.layout, branch.sample)
-            numbers = others[ends[link] : ends[link] + crossing.size]
+                self._projected[key] = singularity.projected(self.layout, branch.sample)
+            numbers = others[ends[link] : ends[link] + singularity.size]
             weights += np.tensordot(numbers.T, self._projected[key], axes=1)
 
 

@@ -84,7 +84,7 @@ class Traces:
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), sides))
-        for k, block in enumerate(wanted if face.crossed else ()):
+        for k, block in enumerate(wanted if face.conditions else ()):
             law = self.rows.flux.laws.of(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size

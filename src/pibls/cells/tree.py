@@ -44,7 +44,7 @@ class Cell:
         value.
     edges
         Sharp edges through which it is preferably halved, by their ends, shape (edges, 2, axes).
-    folds
+    blunt_edges
         Blunt edges, through which it is halved across one axis only: rows of the axis, then both ends.
     tangents
         Points at which a split would touch the boundary: rows of the axis, then the point.
@@ -60,7 +60,7 @@ class Cell:
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
-    folds: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
+    blunt_edges: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
 
     @property
     def size(self) -> FloatArray:
@@ -73,7 +73,7 @@ class Cell:
         return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @cached_property
-    def middle(self) -> list[Contact]:
+    def contacts_across(self) -> list[Contact]:
         """The contacts of leaves across the position at which it is halved."""
         return _across(self.halves[0], self.halves[1], self.axis, 0.0) if self.halves else []
 
@@ -90,26 +90,26 @@ class Cell:
         return frozenset([*points, *(tuple(edge.ravel().tolist()) for edge in self.edges)])
 
     @property
-    def across(self) -> list[int]:
+    def axes_to_corners(self) -> list[int]:
         """The axes to halve it across towards its corners; the direction of parallel edges is left out."""
-        lines = np.concatenate([self.edges, _ends(self.folds)]) if len(self.folds) else self.edges
+        lines = np.concatenate([self.edges, _ends(self.blunt_edges)]) if len(self.blunt_edges) else self.edges
         ways = lines[:, 1] - lines[:, 0]
         if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
         along = np.abs(ways) > (1.0 - _EDGE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
-    def pierced(self) -> tuple[int, float] | None:
+    def edge_inside(self) -> tuple[int, float] | None:
         """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""
         low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
-        folds = self.folds[_crossing(_ends(self.folds), low, high)]
+        blunt_edges = self.blunt_edges[_segments_inside(_ends(self.blunt_edges), low, high)]
         found = [(int(axis), edge[0, axis]) for edge in self.edges for axis in np.flatnonzero(edge[0] == edge[1])]
-        found += [(int(fold[0]), fold[1 + int(fold[0])]) for fold in folds]
+        found += [(int(row[0]), row[1 + int(row[0])]) for row in blunt_edges]
         depths = {(axis, float(at)): min(at - low[axis], high[axis] - at) for axis, at in found}
         best = max(depths, key=depths.__getitem__, default=None)
         return best if best is not None and depths[best] > 0.0 else None
 
-    def crossed(self) -> tuple[int, float] | None:
+    def plane_inside(self) -> tuple[int, float] | None:
         """Return axis and position of a plane among its marks that runs through its inside, or None."""
         slack = _EDGE * self.size
         for mark in self.marks:
@@ -148,8 +148,8 @@ class Cell:
                 self,
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
-                edges=self.edges[_crossing(self.edges, *end)],
-                folds=self.folds[_crossing(_ends(self.folds), *end)],
+                edges=self.edges[_segments_inside(self.edges, *end)],
+                blunt_edges=self.blunt_edges[_segments_inside(_ends(self.blunt_edges), *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
@@ -163,9 +163,9 @@ class Cell:
         def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
             return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
 
-        if len(self.marks) or len(self.edges) or len(self.folds):
+        if len(self.marks) or len(self.edges) or len(self.blunt_edges):
             level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
-            folded = self.folds[self.folds[:, 0] == axis, 1 + axis] if len(self.folds) else []
+            folded = self.blunt_edges[self.blunt_edges[:, 0] == axis, 1 + axis] if len(self.blunt_edges) else []
             values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             values = values[clear(values, _TOUCHING)]
@@ -196,12 +196,12 @@ def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 
     return np.asarray((inside | np.isnan(points)).all(axis=1))
 
 
-def _ends(folds: FloatArray) -> FloatArray:
+def _ends(blunt_edges: FloatArray) -> FloatArray:
     """Return the ends of blunt edges."""
-    return folds[:, 1:].reshape(len(folds), 2, folds.shape[1] // 2)
+    return blunt_edges[:, 1:].reshape(len(blunt_edges), 2, blunt_edges.shape[1] // 2)
 
 
-def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+def _segments_inside(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which segments have more than a point in a closed box."""
     if not len(edges):
         return np.zeros(0, dtype=np.bool_)
@@ -235,14 +235,14 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
 
 def split_at_planes(root: Cell) -> Cell:
     """Return a tree whose leaves end at all planes among its marks."""
-    while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
-        root = refined(root, crossed)
+    while cuts := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.plane_inside()) is not None}:
+        root = refined(root, cuts)
     return root
 
 
 def split_along_lines(root: Cell) -> Cell:
     """Return a tree whose leaves end at all edges along which they can be cut."""
-    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.pierced()) is not None}:
+    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.edge_inside()) is not None}:
         root = refined(root, cuts)
     return root
 
@@ -300,7 +300,7 @@ def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
 
 def _within(cell: Cell) -> list[Contact]:
     """Return the contacts inside a box, those inside its halves first."""
-    return [*(contact for half in cell.halves for contact in _within(half)), *cell.middle]
+    return [*(contact for half in cell.halves for contact in _within(half)), *cell.contacts_across]
 
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
+from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
+from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
 from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, pieces, pieces_within
@@ -72,15 +72,15 @@ class TreeDomain:
     def root(self) -> Cell:
         """The bounding box of the domain, with all features that cells align with."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        points = [crossing.point[None] for crossing in self.crossings]
-        edges, folds = inner_edges(self.domain)
+        points = [singularity.point[None] for singularity in self.corner_singularities]
+        edges, blunt_edges = reentrant_edges(self.domain)
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
             edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
-            folds=folds,
+            blunt_edges=blunt_edges,
         )
 
     @cached_property
@@ -89,9 +89,9 @@ class TreeDomain:
         return flat_sides(self.domain)
 
     @cached_property
-    def crossings(self) -> tuple[Crossing, ...]:
+    def corner_singularities(self) -> tuple[CornerSingularity, ...]:
         """The points at which materials meet, with the singular functions around them."""
-        return crossings(self, np.concatenate([self.landmarks, self._planes]))
+        return corner_singularities(self, np.concatenate([self.landmarks, self._planes]))
 
     @property
     def _planes(self) -> FloatArray:
@@ -233,11 +233,11 @@ class TreeDomain:
         return [X for sheet in sheets if len(X := sheet.points)]
 
     @cached_property
-    def hollows(self) -> tuple[FloatArray, FloatArray]:
+    def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
         """Centres and half extents of small curved surfaces in space: holes and interfaces."""
         if (self.is_box and not self.interfaces) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        return hollows([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
+        return small_surfaces([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:

@@ -36,7 +36,7 @@ _SAME, _NEAR = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Crossing:
+class CornerSingularity:
     """A point where sectors of different materials meet, with the singular functions around it.
 
     Attributes
@@ -170,7 +170,7 @@ def _roots(function: Any, most: float) -> list[float]:
     return sorted([*bracketed(lambda s, _: each(s), low, high).tolist(), *summits[level].tolist()])
 
 
-def crossings(tree_domain: TreeDomain, marks: FloatArray) -> tuple[Crossing, ...]:
+def corner_singularities(tree_domain: TreeDomain, marks: FloatArray) -> tuple[CornerSingularity, ...]:
     """Return the corner singularities of a plane problem.
 
     ``marks`` are points and coordinate planes; a plane has NaN along the axes it extends in.
@@ -187,7 +187,7 @@ def crossings(tree_domain: TreeDomain, marks: FloatArray) -> tuple[Crossing, ...
     ):
         return ()
     candidates = [point for point in _candidates(tree_domain, marks) if tree_domain.inside(point[None]).all()]
-    found = (_crossing(tree_domain, equations[0], point) for point in candidates)
+    found = (_singularity(tree_domain, equations[0], point) for point in candidates)
     return tuple(one for one in found if one is not None)
 
 
@@ -204,7 +204,7 @@ def _candidates(tree_domain: TreeDomain, marks: FloatArray) -> list[FloatArray]:
     return kept
 
 
-def _crossing(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> Crossing | None:
+def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> CornerSingularity | None:
     names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
     coefficient = _Coefficient(tree_domain.problem, equation, names)
     radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
@@ -225,7 +225,9 @@ def _crossing(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -
     own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
     if not own:
         return None
-    return Crossing(point, starts, widths, np.array([p for p, _ in own]), np.array([a for _, a in own]), radius)
+    return CornerSingularity(
+        point, starts, widths, np.array([p for p, _ in own]), np.array([a for _, a in own]), radius
+    )
 
 
 def _alike(one: FloatArray, two: FloatArray | None) -> bool:
