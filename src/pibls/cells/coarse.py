@@ -293,7 +293,7 @@ class Starts:
                 return None
             # A solution that still moves under refinement, or could move freely, is not confirmed.
             stays = before is not None and self._apart(before, found) < _STAYS * away
-            if found.solved and stays and self.newton.answer() < _LOOSE:
+            if found.solved and stays and self.newton.sensitivity() < _LOOSE:
                 return found
             if self.spent > limit:
                 return None

@@ -45,7 +45,7 @@ class Fitter(Protocol):
     def doubt(self, fit: Fit) -> str:
         """Return a sentence why a fit may not be a solution, or an empty string."""
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
 
     def richer(self) -> Fitter | None:
@@ -91,7 +91,7 @@ class Linear:
         del fit
         return ""
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
         return self.solver.weakest()[0]
 

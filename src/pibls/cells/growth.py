@@ -57,7 +57,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
-        loop.answers.append(linear.answer())
+        loop.sensitivities.append(linear.sensitivity())
         found = loop.compare(fit)
         course.note(loop.stage(found))
         message = (

@@ -115,7 +115,7 @@ class Newton:
             "the whole domain, as when it blows up or a branch turns back."
         )
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last linearised problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 

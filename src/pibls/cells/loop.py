@@ -59,10 +59,10 @@ class Loop:
     splitting: Splitting | None = None
     confirmed: Callable[[Compared], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
-    told: Compared | None = None  # the comparison behind the last solution
+    reported: Compared | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     doubt: str = ""  # why the last estimate is not reliable
-    answers: list[float] = field(default_factory=list)
+    sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
@@ -75,18 +75,18 @@ class Loop:
         """Refine from the solution on a first tree; on an interrupt, return the best solution so far."""
         stop: Stop | None = None
         try:
-            self.answers.append(self.fitter.answer())
+            self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
             return self._concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
-            if not self.course.every:
+            if not self.course.comparisons:
                 return self.unfinished(self.fitter.layout, fit, words)
             return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
 
     def _concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
-        last = self.course.every[-1]
+        last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
@@ -94,21 +94,22 @@ class Loop:
             return ahead
         found = self._best(last)
         # A solution on a coarse tree may be doubtful although the finer one is not.
-        serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
+        serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def stage(self, found: Compared, answer: float | None = None) -> Stage:
+    def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage, with the sensitivity of its solution."""
         fit, seconds = found.fit, self.course.budget.elapsed
-        size, own = (fit.unknowns, fit.rows, len(fit.parts)), self.answers[-2] if answer is None else answer
+        size = (fit.unknowns, fit.rows, len(fit.parts))
+        own = self.sensitivities[-2] if sensitivity is None else sensitivity
         return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=own)
 
     def is_met(self, found: Compared) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
         if self.confirmed is not None:
             return self.confirmed(found)
-        unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.other)
+        unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
         if found.estimate <= self.tol and not self.doubt:
@@ -122,7 +123,7 @@ class Loop:
 
     def _is_settled(self, found: Compared) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter."""
-        before, now = self.answers[-2:]
+        before, now = self.sensitivities[-2:]
         grows = now > max(1.0, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
@@ -143,7 +144,7 @@ class Loop:
 
     def _expected(self) -> float:
         """Return the error of the next solution, extrapolated from the last two, if the last stage paid; else zero."""
-        before, last = [0.0, *([found.estimate for found in self.course.every] or [1.0])][-2:]
+        before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
@@ -171,10 +172,10 @@ class Loop:
 
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
-        residual = found.other.residual / found.size
-        share = 1.0 / _STRONG if found.answer < _STRONGEST else 1.0
-        least = found.answer * (share * residual + sys.float_info.epsilon) if found.answer > _STRONG else 0.0
-        unsure = average_error(found.own, found.fit)
+        residual = found.better.residual / found.size
+        share = 1.0 / _STRONG if found.sensitivity < _STRONGEST else 1.0
+        least = found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > _STRONG else 0.0
+        unsure = average_error(found.fit_layout, found.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.left_out(found.fit.root))
         least = max(least, unsure / found.size)
@@ -184,15 +185,15 @@ class Loop:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
         if self._wants_digits():
             return self.fitter.fit(found.fit.root, found.fit)
-        sizes = field_sizes(found.own, found.fit)
+        sizes = field_sizes(found.fit_layout, found.fit)
         if self._accepts(found, sizes):
-            return found.other
+            return found.better
         return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + self._richer_work())[0]
 
     def _wants_digits(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
-        magnified = min(max(min(self.answers[-2:]) / _STRONG, 1.0), _STRONGEST)
+        magnified = min(max(min(self.sensitivities[-2:]) / _STRONG, 1.0), _STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
@@ -207,9 +208,9 @@ class Loop:
             return last
         if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
-        apart = self._apart_from(best.own, best.fit, last.own, last.fit)
+        apart = self._apart_from(best.fit_layout, best.fit, last.fit_layout, last.fit)
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
-        best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
+        best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         best = self._magnified(best)
         return best if best.estimate < last.estimate else last
 
@@ -222,11 +223,10 @@ class Loop:
         if len(self._falls) < 2 or slowest > TREES.pays:
             return None
         left = self._apart * slowest / (1.0 - slowest) / TREES.pays
-        found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
-        found = self._magnified(found)
+        found = self._magnified(replace(last.swapped, estimate=left))
         if found.estimate > self.tol or self._unseen(found.fit):
             return None
-        self.course.note(self.stage(found, found.answer))
+        self.course.note(self.stage(found, found.sensitivity))
         rate = "That is by the rate at which solutions on the last trees came closer to each other."
         return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, None, rate))
 
@@ -235,13 +235,13 @@ class Loop:
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
         """
-        if found.layout is found.own:
+        if found.better_layout is found.fit_layout:
             return True
         # If the last enrichment did not reduce the estimate, cells are split.
         paid = self._enriched is None or found.estimate <= TREES.pays * self._enriched
         self._enriched = None
         richer = self.fitter.richer() if paid else None
-        old, new = found.own.reference, found.layout.reference
+        old, new = found.fit_layout.reference, found.better_layout.reference
         short = self._goal(found.estimate)
         hoped = _HOPE * short
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
@@ -271,7 +271,7 @@ class Loop:
         richer = richer and (not self.course.stages or self._affords_richer(fit))
         found = self._with_richer_cells(fit) if richer else None
         found = self._with_more_cells(fit) if found is None else found
-        self.answers.append(found.answer)
+        self.sensitivities.append(found.sensitivity)
         return self._magnified(found)
 
     def _is_cheaper_richer(self, fit: Fit) -> bool:
@@ -292,13 +292,13 @@ class Loop:
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, _SLOWEST)
         beyond = estimate / distance if distance > 0.0 else 1.0
-        return Compared(fit, layout, other, layout, estimate, self.fitter.answer(), beyond)
+        return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
     def restated(self, before: Compared, fit: Fit, own: Layout, other: Fit, layout: Layout) -> Compared:
         """Compare solutions on the same trees for other data, with the extrapolation of an earlier comparison."""
-        self.answers += [before.answer] * 2
-        estimate = before.beyond * self._apart_from(own, fit, layout, other)
-        return self._magnified(Compared(fit, own, other, layout, estimate, before.answer, before.beyond))
+        self.sensitivities += [before.sensitivity] * 2
+        estimate = before.extrapolation * self._apart_from(own, fit, layout, other)
+        return self._magnified(Compared(fit, own, other, layout, estimate, before.sensitivity, before.extrapolation))
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
@@ -308,11 +308,11 @@ class Loop:
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
         estimate = self._apart_from(self.fitter.layout, fit, richer.layout, other)
-        return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
+        return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
 
     def _unmet(self, found: Compared) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
-        fit, other = found.fit, found.other
+        fit, other = found.fit, found.better
         much = other.residual > min(max(DATA_SHARE * self.tol, _PLAIN), VISIBLE) * found.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
@@ -339,8 +339,8 @@ class Loop:
     def limit(self, found: Compared) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
         del found
-        if min(self.answers[-2:]) > self.undetermined:
-            seen = 1.0 / min(self.answers[-2:])
+        if min(self.sensitivities[-2:]) > self.undetermined:
+            seen = 1.0 / min(self.sensitivities[-2:])
             reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
             return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == 2 * TREES.window:
@@ -355,8 +355,8 @@ class Loop:
 
     def cost(self, found: Compared) -> Cost:
         """Return the cost of the next tree."""
-        same, sizes = found.layout is found.own, field_sizes(found.own, found.fit)
-        fit, times = (found.other, 1.0) if same else (found.fit, 1.0 + self._richer_work())
+        same, sizes = found.better_layout is found.fit_layout, field_sizes(found.fit_layout, found.fit)
+        fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + self._richer_work())
         cells, wanted = len(fit.parts), self._wanted(fit, sizes)
         needed = self.fitter.held * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
         work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
@@ -388,7 +388,7 @@ class Loop:
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its stages and the verdict."""
-        self.told, message = found, f"{message} {self.remark}".rstrip()
+        self.reported, message = found, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed
         made = solution_of(found, estimate, status, message, *record)
         ask = None if self.course.budget.late else self.diagnose

@@ -35,21 +35,27 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 class Compared:
     """A solution and a better one, their layouts, and the estimated error of the first.
 
-    The estimate is ``beyond`` times the distance of both, which extrapolates to all further refinements.
+    The estimate is ``extrapolation`` times the distance of both, which extrapolates to all further refinements.
     """
 
     fit: Fit
-    own: Layout
-    other: Fit
-    layout: Layout
+    fit_layout: Layout
+    better: Fit
+    better_layout: Layout
     estimate: float
-    answer: float
-    beyond: float = 1.0
+    sensitivity: float
+    extrapolation: float = 1.0
+
+    @property
+    def swapped(self) -> Compared:
+        """The same comparison with both solutions exchanged."""
+        found = replace(self, fit=self.better, better=self.fit)
+        return replace(found, fit_layout=self.better_layout, better_layout=self.fit_layout)
 
     @cached_property
     def size(self) -> float:
         """The size of the largest field, to which errors are relative."""
-        return float(field_sizes(self.own, self.fit).max())
+        return float(field_sizes(self.fit_layout, self.fit).max())
 
 
 def solution_of(
@@ -62,8 +68,8 @@ def solution_of(
     seconds: float = 0.0,
 ) -> Solution:
     """Return a fit as a solution, with its record."""
-    fit, reference = found.fit, found.own.reference
-    network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
+    fit, reference = found.fit, found.fit_layout.reference
+    network, richer = network_of(found.fit_layout, fit), network_of(found.better_layout, found.better)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
     settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
     diagnostics = Diagnostics(
@@ -81,7 +87,7 @@ def solution_of(
         stages=stages,
     )
     eye = np.eye(network.size)
-    made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    made = Solution(found.fit_layout.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
     keep(made.problem, lambda _: made)
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 

@@ -90,8 +90,8 @@ class CellForward(Forward):
         problem, found = parametric.at(vector), list[Compared]()
 
         def keep(_: Solution, loop: Loop) -> tuple[str, str]:
-            assert loop.told is not None
-            found.append(loop.told)
+            assert loop.reported is not None
+            found.append(loop.reported)
             return "", ""
 
         common: Any = {"budget": budget.part(share), "seed": seed, "report": lambda *_: None, "diagnose": keep}
@@ -99,7 +99,7 @@ class CellForward(Forward):
             solution = solve_cells(problem, tol, **common)
         else:
             solution = solve_cells_nonlinear(problem, tol, start=near, **common)
-        return cls(parametric, solution, vector, tol, budget, found[-1].own, found[-1].fit.root)
+        return cls(parametric, solution, vector, tol, budget, found[-1].fit_layout, found[-1].fit.root)
 
     finest = SMALLEST
 

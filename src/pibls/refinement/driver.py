@@ -53,14 +53,14 @@ class Course(Generic[Found]):
     budget: Budget  # work and time that the refinement may spend
     patience: Patience | None  # rule that ends a refinement whose estimate no longer falls; None disables it
     report: Callable[..., Any]  # called with an action, seconds, a size, a residual and an estimate
-    # stages, every: one record and one comparison per stage
+    # stages, comparisons: one record and one comparison per stage
     stages: list[Stage] = field(default_factory=list)
-    every: list[Found] = field(default_factory=list)
+    comparisons: list[Found] = field(default_factory=list)
 
     @property
     def best(self) -> Found:
         """The comparison with the smallest estimate."""
-        return min(self.every, key=lambda found: found.estimate)
+        return min(self.comparisons, key=lambda found: found.estimate)
 
     def tell(self, doing: str, size: int) -> None:
         """Report an action together with the latest residual and estimate."""
@@ -89,7 +89,7 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
     try:
         while True:
             found = method.compare(here)
-            course.every.append(found)
+            course.comparisons.append(found)
             course.note(method.stage(found))
             if method.is_met(found):
                 return Stop(Reason.TOLERANCE)
@@ -99,7 +99,7 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
                 return Stop(Reason.EXHAUSTED, "nothing finer can be solved")
             here = better
     except STOPS as stopped:
-        if not course.every:
+        if not course.comparisons:
             raise
         return Stop(Reason.INTERRUPTED, in_words(stopped))
 

@@ -117,7 +117,7 @@ class _EigenSearch:
         if richer is not None and richer.layout.reference.degree <= _HIGHEST:
             return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
         fit = here.as_fields
-        last = self.course.every[-1].estimate if self.course.every else 1.0
+        last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
         root, _ = self.marker.refined(fit, np.ones(len(next(iter(fit.weights.values())))), goal)
         return self._pair(here, self.modes(self.linear, root, here), self.linear.layout)

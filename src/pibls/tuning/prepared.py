@@ -184,7 +184,7 @@ class Prepared:
         self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit
     ) -> Solution | None:
         """Return a fit as a solution if the better one is near enough, and no data are narrower than cells."""
-        own, layout = found.own.restated(problem), found.layout.restated(problem)
+        own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
         rows, budget = Rows(own, _balances=self._solvers[0].rows._balances), Budget.of(self.budget)
         course: Course[Compared] = Course(budget, TREES, lambda *_: None)
@@ -199,7 +199,7 @@ class Prepared:
     def _factored(self, found: Compared) -> list[TreeSolver]:
         """Return the factors of both trees, made once."""
         if not self._solvers:
-            for layout, fit in ((found.own, found.fit), (found.layout, found.other)):
+            for layout, fit in ((found.fit_layout, found.fit), (found.better_layout, found.better)):
                 solver = TreeSolver(Rows(layout))
                 solver.solve(fit.root)
                 self._solvers.append(solver)
@@ -236,8 +236,8 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
     shared = Budget.of(budget)
 
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
-        assert loop.told is not None
-        found[:] = [loop.told]
+        assert loop.reported is not None
+        found[:] = [loop.reported]
         return flaw_of(tol, shared, seed, solution, loop)
 
     with blas_threads(most=1):
