@@ -5,7 +5,7 @@ from typing import Any
 
 # Names by the module that has them.
 NAMES = {
-    "pibls.cells.coarse": "Starts",
+    "pibls.cells.coarse": "CoarseAttempts",
     "pibls.cells.contours": "contours",
     "pibls.cells.corner_singularities": "powers",
     "pibls.cells.data_refinement": "DataRefinement",
@@ -13,7 +13,7 @@ NAMES = {
     "pibls.cells.error_marking": "ErrorMarking",
     "pibls.cells.tree_domain": "TreeDomain",
     "pibls.cells.growth": "tree_of",
-    "pibls.cells.iterate": "Newton faces_of residuals",
+    "pibls.cells.iterate": "NewtonFitter faces_of residuals",
     "pibls.cells.layout": "Layout",
     "pibls.cells.linear": "first_tree solve_cells start_of",
     "pibls.cells.local": "PER_CELL",

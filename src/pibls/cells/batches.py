@@ -102,11 +102,11 @@ class Factors:
 
     Attributes
     ----------
-    way
+    elimination
         The elimination method: Gram matrices or rotations.
     """
 
-    way: Elimination
+    elimination: Elimination
     _known: dict[Hashable, tuple[Factor, int]] = field(default_factory=dict)  # by token
     _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
@@ -127,8 +127,8 @@ class Factors:
             else:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
-        last = self.way.last(top.taken([number]), branches[-1].counts)
-        return FactoredTree(self.way, tuple(batches), branches[-1], last, total)
+        last = self.elimination.last(top.taken([number]), branches[-1].counts)
+        return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
         """Return the token of a front; equal keys have equal tokens, in this tree and in the last one."""
@@ -160,18 +160,18 @@ class Factors:
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
-            scaled = self.way.scaled(front, scales[which])
+            scaled = self.elimination.scaled(front, scales[which])
             fronts.update({token: (scaled, k) for k, token in enumerate(first)})
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
-        missing = [own for own in systems if own.factored is None or own.factored.way is not self.way]
+        missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
         for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
             stack = LeafSystem.stacked([own.rows for own in some])
-            for factor, which in self.way.leaves(stack):
+            for factor, which in self.elimination.leaves(stack):
                 mine = stack if len(which) == len(some) else LeafSystem.stacked([some[n].rows for n in which])
                 for k, number in enumerate(which):
-                    some[number].place(Factored(self.way, factor, mine, k))
+                    some[number].place(Factored(self.elimination, factor, mine, k))
 
     def _unions(
         self,
@@ -193,7 +193,7 @@ class Factors:
         for some in _stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
             join = some[0][1].join
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
-            factor = self.way.joined(one, two, join)
+            factor = self.elimination.joined(one, two, join)
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
         placed = [(branch, self._known[tokens[branch]]) for branch in branches]
         for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
@@ -248,7 +248,7 @@ class FactoredTree:
 
     Attributes
     ----------
-    way
+    elimination
         The elimination method.
     batches
         The batches of all branches, lower levels first.
@@ -258,7 +258,7 @@ class FactoredTree:
         Number of shared unknowns.
     """
 
-    way: Elimination
+    elimination: Elimination
     batches: tuple[Batch, ...]
     top: Branch
     last: Factor
@@ -305,15 +305,15 @@ class FactoredTree:
         for batch in self.batches:
             if batch.join is None:
                 rights[batch], front = lifted[batch]
-                front = self.way.raised(front, batch.weights, batch.weights[:, None] * batch.units)
+                front = self.elimination.raised(front, batch.weights, batch.weights[:, None] * batch.units)
             else:
                 nothing = np.broadcast_to(none, (len(batch.branches), *none.shape[1:]))
                 one, two = (nothing, nothing) if sums is None else batch.halves(sums)
-                right = self.way.union(*batch.halves(fronts), (-one, -two), batch.join)
+                right = self.elimination.union(*batch.halves(fronts), (-one, -two), batch.join)
                 rights[batch], front = batch.factor.up(right)
             fronts.update(zip(batch.branches, front, strict=True))
         given = none if sums is None else -sums[self.top][None]
-        right = self.way.whole(fronts[self.top][None], given, self.top.counts)
+        right = self.elimination.whole(fronts[self.top][None], given, self.top.counts)
         return self.down(rights, self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides))))
 
     def down(self, rights: dict[Batch, FloatArray], top: FloatArray, *, probing: bool = False) -> Unknowns:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.iterate import MOST_STEPS, Iterated, Newton
+from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.solve import Fit
@@ -26,7 +26,7 @@ from pibls.refinement import VISIBLE
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
-__all__ = ["Starts", "Coarse"]
+__all__ = ["Coarse", "CoarseAttempts"]
 
 _ROUGH = 0.2  # relative residual above which the cells hardly resolve the solution
 _SHARP = 0.01  # the same during continuation in diffusion: on cells that do not resolve a layer, the layer gets stuck
@@ -77,10 +77,10 @@ class Coarse:
 
 
 @dataclass(eq=False)
-class Starts:
+class CoarseAttempts:
     """Attempts to solve one nonlinear problem on coarse trees."""
 
-    newton: Newton
+    newton: NewtonFitter
     budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)

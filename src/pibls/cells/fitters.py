@@ -11,7 +11,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 
-__all__ = ["DEGREES", "Fitter", "Linear", "degree_for"]
+__all__ = ["DEGREES", "Fitter", "LinearFitter", "degree_for"]
 
 DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
@@ -56,12 +56,12 @@ class Fitter(Protocol):
 
 
 @dataclass(eq=False)
-class Linear:
+class LinearFitter:
     """Solves a linear problem on trees."""
 
     solver: TreeSolver
     budget: Budget
-    _richer: Linear | None = None
+    _richer: LinearFitter | None = None
 
     @property
     def layout(self) -> Layout:
@@ -95,7 +95,7 @@ class Linear:
         """Return the sensitivity of the last solution to changes of its data."""
         return self.solver.weakest()[0]
 
-    def richer(self) -> Linear | None:
+    def richer(self) -> LinearFitter | None:
         """Return a fitter with functions of two degrees more: one degree may add only odd or even functions.
 
         On an interval return None, since more cells cost no more.
@@ -107,13 +107,13 @@ class Linear:
             self._richer = self.enriched(2)
         return self._richer
 
-    def of_degree(self, degree: int) -> Linear:
+    def of_degree(self, degree: int) -> LinearFitter:
         """Return the fitter with functions of a given degree; known ones are reused."""
         for own in (self, self._richer):
             if own is not None and own.layout.reference.degree == degree:
                 return own
         return self.enriched(degree - self.layout.reference.degree)
 
-    def enriched(self, degrees: int) -> Linear:
+    def enriched(self, degrees: int) -> LinearFitter:
         """Return a fitter with functions of ``degrees`` degrees more."""
-        return Linear(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)
+        return LinearFitter(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)

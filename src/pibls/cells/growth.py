@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, field_sizes
@@ -47,7 +47,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     cell_nodes = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
-    linear = Linear(TreeSolver(Rows(layout)), Budget(float("inf")))
+    linear = LinearFitter(TreeSolver(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.solver.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))

@@ -22,7 +22,7 @@ from pibls.newton import End, crawls, descend, record, shortened
 from pibls.refinement import ROUNDING, VISIBLE
 from pibls.solution.sizes import field_scales
 
-__all__ = ["MOST_STEPS", "Iterated", "Newton", "faces_of", "residuals"]
+__all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
 
 _CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # step lengths to try where residuals do not fall
 _SETTLED = 0.02  # of the tolerance and of the residual: shorter steps change nothing, and the iteration has settled
@@ -59,7 +59,7 @@ class Iterated:
 
 
 @dataclass(eq=False)
-class Newton:
+class NewtonFitter:
     """Solves a nonlinear problem on one tree after another, starting from the solution on the last one.
 
     Attributes
@@ -196,7 +196,7 @@ class _TreeStep:
 class _Walk:
     """A nonlinear problem on one tree, as the Gauss–Newton iteration sees it."""
 
-    newton: Newton
+    newton: NewtonFitter
     rows: Rows
     root: Cell
     full: Fit | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.fitters import DEGREES, Linear, degree_for
+from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
@@ -99,6 +99,6 @@ def solve_cells(
     """Solve a linear problem in one to three coordinates on cells; ``diagnose`` tests whether it is well-posed."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(TreeSolver(start.data.rows), shared)
+    linear = LinearFitter(TreeSolver(start.data.rows), shared)
     loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
     return loop.run(linear.fit(start.root, None))

@@ -73,7 +73,7 @@ class Factored:
 
     Attributes
     ----------
-    way
+    elimination
         The elimination method.
     factor, system
         The stack of factors, and the stack of rows.
@@ -81,7 +81,7 @@ class Factored:
         Position in the stack.
     """
 
-    way: Elimination
+    elimination: Elimination
     factor: Factor
     system: LeafSystem
     number: int
@@ -94,13 +94,13 @@ class Factored:
     def taken(self, numbers: list[int]) -> Factored:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
         if numbers == list(range(self.count)):
-            return Factored(self.way, self.factor, self.system, 0)
+            return Factored(self.elimination, self.factor, self.system, 0)
         system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
-        return Factored(self.way, self.factor.taken(numbers), system, 0)
+        return Factored(self.elimination, self.factor.taken(numbers), system, 0)
 
     def member(self, number: int) -> Factored:
         """Return another member of the same stack."""
-        return Factored(self.way, self.factor, self.system, number)
+        return Factored(self.elimination, self.factor, self.system, number)
 
 
 @dataclass(eq=False)

@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.coarse import Coarse, Starts
+from pibls.cells.coarse import Coarse, CoarseAttempts
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import degree_for
-from pibls.cells.iterate import Newton
+from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import Diagnose, Loop
@@ -67,13 +67,13 @@ def solve_cells_nonlinear(
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = Newton(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
+    newton = NewtonFitter(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
     course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
     return _solved(loop, newton, start)
 
 
-def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
+def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
     """Solve on a first tree, then on finer ones."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
@@ -81,14 +81,14 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     loop.data = DataRefinement(Rows(newton.layout))
     root = first_tree(loop.data, max(tol, COARSE))
     given = None if start is None else values_from(given_start(start, problem), problem)
-    coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
+    coarse = CoarseAttempts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
         return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
-        richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
+        richer = NewtonFitter(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     loop.remark = coarse.remark
@@ -96,7 +96,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     return replace(solution, diagnostics=replace(solution.diagnostics, iterations=tuple(newton.history)))
 
 
-def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
+def _carried(newton: NewtonFitter, richer: NewtonFitter, fit: Fit, trees: Sequence[Cell]) -> Fit:
     """Return the solution with richer functions, on the coarsest tree on which they resolve it."""
     network, data = network_of(newton.layout, fit), DataRefinement(Rows(richer.layout))
     zero = (0,) * network.dimension

@@ -193,7 +193,7 @@ class TreeSolver:
             return 0.0, {}
         unknowns = tree.probed(np.random.default_rng((seed, 5)))
         found = math.sqrt(self._square(unknowns) / tree.count)
-        if found > _SUSPECT and isinstance(tree.way, Grams):
+        if found > _SUSPECT and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
@@ -283,7 +283,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     for _ in range(_REFINEMENTS):
         change, norms = tree.solved(left, found.sums), found.norms
         ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
-        if isinstance(tree.way, Grams) and not ratio < _CONTRACTING:
+        if isinstance(tree.elimination, Grams) and not ratio < _CONTRACTING:
             return None
         found = found.changed(change)
         left = tree.left(loads, found)

@@ -11,7 +11,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.iterate import Newton
+from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, network_of
@@ -176,7 +176,7 @@ class CellForward(Forward):
         """Return the weights of the fields alone."""
         if layout.problem.is_linear:
             return self._eliminated(Rows(layout)).weights
-        newton = Newton(layout, self.tol, self.budget)
+        newton = NewtonFitter(layout, self.tol, self.budget)
         if state is None:
             network = self.solution.network
             zero = (0,) * network.dimension

@@ -11,7 +11,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, network_of, solution_of
@@ -86,7 +86,7 @@ class _EigenSearch:
     """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
 
     pencil: Pencil
-    linear: Linear
+    linear: LinearFitter
     shift: float
     near: complex | None
     number: int
@@ -95,7 +95,7 @@ class _EigenSearch:
     course: Course[_ComparedModes]
     _gaps: list[float] = field(default_factory=list)
 
-    def modes(self, linear: Linear, root: Cell, near: Modes | None = None) -> Modes:
+    def modes(self, linear: LinearFitter, root: Cell, near: Modes | None = None) -> Modes:
         """Return the eigenvalues on a tree, from those on another one if these were compared before.
 
         The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
@@ -216,7 +216,7 @@ def _begun(
 ) -> tuple[_EigenSearch, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
-    linear = Linear(TreeSolver(start.data.rows), budget)
+    linear = LinearFitter(TreeSolver(start.data.rows), budget)
     course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
     search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)

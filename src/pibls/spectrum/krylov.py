@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.evaluation import Stated
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
@@ -79,7 +79,7 @@ class _Arnoldi:
     """A basis of functions on which the inverse of a shifted problem acts as a small matrix."""
 
     pencil: Pencil
-    linear: Linear
+    linear: LinearFitter
     fit: Fit
     shift: float
 
@@ -170,7 +170,7 @@ class _Arnoldi:
 
 def modes_of(
     pencil: Pencil,
-    linear: Linear,
+    linear: LinearFitter,
     fit: Fit,
     shift: float,
     number: int,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.newton import COARSE
@@ -104,7 +104,7 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
         return _RUNAWAY, ""
     unmet = _is_in_doubt(solution, tol)
     if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
-        found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
+        found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
             return ("" if found.is_unseen else lacks) or found.in_words(), ""

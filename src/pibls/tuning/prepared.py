@@ -13,7 +13,7 @@ from pibls.budget import Budget
 from pibls.cells import solve_cells, suits_cells
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import start_of
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared
@@ -189,7 +189,7 @@ class Prepared:
         rows, budget = Rows(own, _balances=self._solvers[0].rows._balances), Budget.of(self.budget)
         course: Course[Compared] = Course(budget, TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
-        loop = Loop(Linear(TreeSolver(rows), budget), self.tol, course, self.seed, data)
+        loop = Loop(LinearFitter(TreeSolver(rows), budget), self.tol, course, self.seed, data)
         made = loop.restated(found, fit, own, other, layout)
         course.note(loop.stage(made))
         if not loop.is_met(made):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.budget import Budget
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
@@ -93,7 +93,7 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
     )
 
 
-def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) -> Sensitivity:
+def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = None) -> Sensitivity:
     """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given.
 
     >>> from pibls import Dirichlet, Interval, coordinates, field
