@@ -23,7 +23,7 @@ NAMES = {
     "pibls.cells.parts": "part_values",
     "pibls.cells.rows": "Rows",
     "pibls.cells.solve": "TreeSolver",
-    "pibls.cells.spots": "Spots",
+    "pibls.cells.narrow_features": "NarrowFeatures",
     "pibls.cells.starts": "simple_starts values_from",
     "pibls.cells.state": "TreeState between missed projected",
     "pibls.cells.tree": "Cell contacts leaves refined split_at_planes",

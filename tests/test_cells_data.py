@@ -10,8 +10,8 @@ from internals import (
     Cell,
     DataRefinement,
     Layout,
+    NarrowFeatures,
     Rows,
-    Spots,
     Switching,
     compile_function,
     draw_reference,
@@ -41,7 +41,7 @@ def missed(expression, *, unit=None, count=12):
         return function(place(U))
 
     known = values(np.linspace(-0.95, 0.95, count)[:, None])
-    return float(Spots(function).missed(place, values, known, INNER, unit=unit)[0])
+    return float(NarrowFeatures(function).missed(place, values, known, INNER, unit=unit)[0])
 
 
 class TestSpots:
@@ -75,7 +75,7 @@ class TestSpots:
         def place(U):
             return (U + 1) / 2
 
-        found = Spots(function).missed(place, lambda U: function(place(U)), known, outer, unit=1.0)
+        found = NarrowFeatures(function).missed(place, lambda U: function(place(U)), known, outer, unit=1.0)
         assert found.tolist() == [0.0]
 
     def test_functions_of_a_user_are_climbed(self):

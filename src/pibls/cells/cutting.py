@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.cut_slices import Slice, fit
-from pibls.cells.filling import LINES, filled
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import PROBES, STEP, Rule
 from pibls.cells.tree import Cell
@@ -230,7 +230,9 @@ class Cutter:
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
                 return self.tree_domain.columns(placed(V), own.material, step, [cell])
 
-            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2)
+            V, weights, _ = quadrature_on_lines(
+                inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2
+            )
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
         return Rule.joined(found)
 

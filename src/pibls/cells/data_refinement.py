@@ -150,7 +150,7 @@ class DataRefinement:
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
         rough = self.roughness.searched(cells)
-        return any(one.spots.max() > limit or one.coefficients.max() > relative for one in rough)
+        return any(one.narrow.max() > limit or one.coefficients.max() > relative for one in rough)
 
     def summed(self, root: Cell, limit: float, most: float) -> Cell:
         """Split whole cells until their quadrature resolves the integrals of sources, or splitting does not help.

@@ -41,22 +41,22 @@ class Roughness:
     ----------
     data
         L2 error of sources and boundary values, in units of the solution.
-    spots
+    narrow
         The share of it in narrow features between the points.
     coefficients
         Relative error of coefficients; infinite where the cell contains a whole piece of the boundary.
     square
         Squared L2 norm of the data.
-    plain
+    postponed
         Sources that are rough already at the points, with factors and values: the search for narrow features is
         postponed.
     """
 
     data: FloatArray
-    spots: FloatArray
+    narrow: FloatArray
     coefficients: FloatArray
     square: float = 0.0
-    plain: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
+    postponed: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
 
 
 class _OnPiece(NamedTuple):
@@ -106,8 +106,8 @@ class DataRoughness:
         """Return the same after all postponed searches, for cells that stay: visible roughness may hide more."""
         found = self.of(cells)
         for own in found:
-            while own.plain:
-                self._search(*own.plain.pop())
+            while own.postponed:
+                self._search(*own.postponed.pop())
         return found
 
     def _inside(self, parts: list[CellPart]) -> None:
@@ -122,11 +122,11 @@ class DataRoughness:
             if not self._counts(equation):
                 continue
             for function, (name, index) in _coefficients(equation, names) if self.only is None else ():
-                if self.probe.spots(function, inside=True) is None:
+                if self.probe.features(function, inside=True) is None:
                     continue
                 for part, known, (factors, units) in zip(parts, _at(function, parts), balances, strict=True):
                     unit = factors[number] * units[name] / float(np.prod(part.half ** np.array(index)))
-                    own = self.probe.missed_at_spots(part, function, known, unit)
+                    own = self.probe.missed_features(part, function, known, unit)
                     found = self._done[part.cell]
                     found.coefficients = np.maximum(found.coefficients, own)
             self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
@@ -153,22 +153,22 @@ class DataRoughness:
             scale = np.array([factors[part] for part in whole])[:, None]
             rough |= dict(zip(whole, own, strict=True))
             missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
-        plain = self.probe.spots(source, inside=True) is None
+        plain = self.probe.features(source, inside=True) is None
         for part, own in rough.items():
             found, search = self._done[part.cell], (part, factors[part], source, known[part])
             found.data = np.maximum(found.data, missed[part])
             if plain:
                 continue
             if np.linalg.norm(own) > VISIBLE * np.sqrt(part.weights @ np.square(values[part])):
-                found.plain.append(search)
+                found.postponed.append(search)
             else:
                 self._search(*search)
 
     def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray) -> None:
         """Search a source for features narrower than the point spacing."""
-        spots, found = factor * self.probe.missed_at_spots(part, source, known), self._done[part.cell]
-        found.spots = np.maximum(found.spots, spots)
-        found.data = np.maximum(found.data, spots)
+        narrow, found = factor * self.probe.missed_features(part, source, known), self._done[part.cell]
+        found.narrow = np.maximum(found.narrow, narrow)
+        found.data = np.maximum(found.data, narrow)
 
     def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
         """Return for every axis the L2 error of the fit by functions of lower degree on a cut part."""
@@ -233,7 +233,7 @@ class DataRoughness:
         """Measure the coefficients and the source of a condition on pieces of the boundary."""
         rules = [own.rule for own in given]
         for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
-            if self.probe.spots(function, inside=False) is None:
+            if self.probe.features(function, inside=False) is None:
                 continue
             for one, known in zip(given, _at(function, rules), strict=True):
                 unit = 1.0 / (one.unit * float(np.prod(one.part.half ** np.array(index))))
@@ -248,11 +248,11 @@ class DataRoughness:
             found, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
             found.square += scale**2 * float(one.rule.weights @ np.square(values))
             if source.constant is None and len(values) > 2:
-                spots = self.probe.missed_on(one.piece, source, values)
+                narrow = self.probe.missed_on(one.piece, source, values)
                 count = self.rows.layout.reference.degree + 1
                 own = missed_along(values, one.rule.weights, len(one.piece.box), count)
-                found.spots = np.maximum(found.spots, scale * spots * one.along)
-                found.data = np.maximum(found.data, scale * max(own, spots, line) * one.along)
+                found.narrow = np.maximum(found.narrow, scale * narrow * one.along)
+                found.data = np.maximum(found.data, scale * max(own, narrow, line) * one.along)
 
     def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
         """Return the L2 errors of interpolation at Gauss points on curves; zero on surfaces."""

@@ -36,7 +36,7 @@ class Stated:
         The coefficients of its terms at the points, and its source.
     factors
         Weight of each point in least squares.
-    seen
+    projection
         Smooth functions on which the rows are projected, on a boundary of many flat pieces; None elsewhere.
     """
 
@@ -46,12 +46,12 @@ class Stated:
     terms: list[Term]
     source: FloatArray
     factors: FloatArray
-    seen: FloatArray | None = None
+    projection: FloatArray | None = None
 
     def weighed(self, values: FloatArray) -> FloatArray:
         """Return values at the points (one row each) as weighted, projected rows of least squares."""
         found = values * self.factors[:, None]
-        return found if self.seen is None else self.seen.T @ found
+        return found if self.projection is None else self.projection.T @ found
 
 
 Sources = Callable[[Stated, CellPart], FloatArray]

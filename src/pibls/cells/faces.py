@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.cutting import Cutter
-from pibls.cells.filling import LINES, filled
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
 from pibls.cells.surface import PROBES, STEP, Piece, Rule
@@ -166,7 +166,7 @@ class FaceFinder:
             # Different materials meet at a side of a cell only if an interface lies in it.
             if one.material != two.material and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
                 continue
-            V, weights, stretch = filled(inside, low, high, None, LINES, _NODES)
+            V, weights, stretch = quadrature_on_lines(inside, low, high, None, LINES, _NODES)
             X = placed(V)
             sides = self._sides(contact, X[_NODES // 2 :: _NODES])
             own = ((sides[0] == i) & (sides[1] == j))[stretch]

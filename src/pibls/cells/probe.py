@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.cells.layout import Layout
+from pibls.cells.narrow_features import NarrowFeatures
 from pibls.cells.parts import CellPart
-from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
@@ -87,7 +87,7 @@ class Probe:
 
     layout: Layout
     _known: dict[Function, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _spots: dict[Function, Spots] = field(default_factory=dict)
+    _features: dict[Function, NarrowFeatures] = field(default_factory=dict)
 
     def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return by axis the L2 errors of a function interpolated at the points of whole parts."""
@@ -99,14 +99,14 @@ class Probe:
         found = missed_on_lines(values, count).max(axis=2) * scale[:, None]
         return np.asarray(np.maximum(found, self._scattered(parts, function, known)[:, None]))
 
-    def missed_at_spots(
+    def missed_features(
         self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
     ) -> FloatArray:
         """Return by axis the L2 norm of narrow features of a function that the points of a part miss.
 
         ``known`` are its values there. For a coefficient, ``unit`` is the size of the derivative that it multiplies.
         """
-        if (spots := self.spots(function, inside=True)) is None:
+        if (features := self.features(function, inside=True)) is None:
             return np.zeros(len(part.half))
 
         def place(U: FloatArray) -> FloatArray:
@@ -120,12 +120,12 @@ class Probe:
             # Beyond an interface the function is another one.
             return np.where(self.layout.tree_domain.materials(X) == part.material, function(X), known[0])
 
-        found = spots.missed(place, values, known, outer, unit=unit)
+        found = features.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
         """Return the same on a piece of the boundary."""
-        if not len(piece.box) or (spots := self.spots(function, inside=False)) is None:
+        if not len(piece.box) or (features := self.features(function, inside=False)) is None:
             return 0.0
         low, high = piece.box.T
 
@@ -134,17 +134,17 @@ class Probe:
             return X, normals
 
         outer = np.stack([low <= 0.0, high >= 1.0])
-        found = spots.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
+        found = features.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
         return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
 
-    def spots(self, function: Function, inside: bool) -> Spots | None:
+    def features(self, function: Function, inside: bool) -> NarrowFeatures | None:
         """Return the search for narrow features of a function, or None if it cannot have any.
 
         Jumps inside the domain are interfaces already, so the search leaves them out.
         """
-        if function not in self._spots:
-            self._spots[function] = Spots(function, not (inside and self.layout.tree_domain.interfaces))
-        return None if self._spots[function].is_plain else self._spots[function]
+        if function not in self._features:
+            self._features[function] = NarrowFeatures(function, not (inside and self.layout.tree_domain.interfaces))
+        return None if self._features[function].is_plain else self._features[function]
 
     def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return the same from points all over the domain, if the function is far larger there than at a part."""

@@ -254,8 +254,8 @@ class Rows(Evaluation):
             blocks += rows
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
-            seen = own[0].seen if own else None
-            flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
+            projection = own[0].projection if own else None
+            flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
         for one in (alone := self._at_points(part)):
             blocks.append(one.weighed(self.at(part, one.points, [one.terms], units)[0]))
             flows.append(np.zeros((len(self.equations), len(one.points))))
@@ -299,15 +299,19 @@ class Rows(Evaluation):
 
     def _on_boundary(self, part: CellPart, place: Any, rule: Rule) -> list[Stated]:
         """Return the conditions on a piece of the boundary at its quadrature points."""
-        units, roots, seen = self.balance(part)[1], np.sqrt(rule.weights * _depth(part, rule)), self._seen(part, rule)
+        units, roots, projection = (
+            self.balance(part)[1],
+            np.sqrt(rule.weights * _depth(part, rule)),
+            self._projection(part, rule),
+        )
         found = []
         for statement in self.on(place):
             terms, source = self.lowered(statement, part, rule.points, rule.normals)
             factors = self.factor(statement, part, terms, units) * roots
-            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, seen))
+            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))
         return found
 
-    def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
+    def _projection(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary of many flat pieces in space, times roots of weights; else None.
 
         Cells do not end at blunt edges if there are many. The residuals of conditions alternate from piece to piece

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import LINES, filled
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
@@ -134,7 +134,7 @@ class Graph:
     def rule(self) -> Rule:
         """Return quadrature points, with weights that sum to the area."""
         low, high = (np.delete(end, self.axis) for end in (self.sheet.low, self.sheet.high))
-        V, weights, _ = filled(self._there, low, high, None, LINES, _NODES)
+        V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, _NODES)
         X = self._over(V)
         normals = self.sheet.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))

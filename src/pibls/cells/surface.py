@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled
+from pibls.cells.line_quadrature import quadrature_on_lines
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
@@ -326,7 +326,7 @@ class Piece:
         """Return quadrature points, on parameter lines, of the piece that a box cuts off a patch."""
         across, along = counts
         start, stop = self.box.T
-        U, weights, _ = filled(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
+        U, weights, _ = quadrature_on_lines(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
         if not len(U):
             return None
         X, normals, _ = self.patch.at(U)

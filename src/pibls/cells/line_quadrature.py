@@ -20,7 +20,7 @@ _PANEL = 8
 LINES = 16  # lines between two breaks, at which segments begin or end
 
 
-def filled(
+def quadrature_on_lines(
     inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int | None, lines: int, nodes: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return points on lines along an axis, their weights, and the number of each point's segment.
@@ -44,7 +44,7 @@ def filled(
 
     Examples
     --------
-    >>> X, weights, _ = filled(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
+    >>> X, weights, _ = quadrature_on_lines(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
     >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """

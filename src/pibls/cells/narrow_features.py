@@ -22,7 +22,7 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data
 
-__all__ = ["Spots"]
+__all__ = ["NarrowFeatures"]
 
 Place = Callable[[FloatArray], FloatArray]
 
@@ -55,7 +55,7 @@ def _pole(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Spots:
+class NarrowFeatures:
     """Searches a compiled expression for narrow features; ``switches`` includes its jumps."""
 
     function: Function
