@@ -138,7 +138,7 @@ class TestTrees:
     def test_cells_are_not_much_larger_than_a_hole(self):
         domain = SQUARE - pb.Disk((x, y), (0.37, 0.59), 0.002)
         layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9, 0))
-        root = DataRefinement(Rows(layout)).followed(layout.root, 1e-2, 500)
+        root = DataRefinement(Rows(layout)).resolving_data(layout.root, 1e-2, 500)
         holding = [c for c in leaves(root) if (c.low < [0.37, 0.59]).all() and (c.high > [0.37, 0.59]).all()]
         assert holding[0].size.max() < 0.1
 
@@ -188,7 +188,7 @@ class TestWaves:
     def first(equation, domain=SQUARE, most=1000):
         problem = pb.Problem(equation, domain, [pb.Dirichlet(u, 0)])
         data = DataRefinement(Rows(Layout(problem, draw_reference(2, 13, 0))))
-        return leaves(data.waved(data.rows.layout.root, 1e-6, most))
+        return leaves(data.resolving_waves(data.rows.layout.root, 1e-6, most))
 
     def test_cells_are_as_short_as_waves_along_each_axis(self):
         along = {len(self.first(u.diff(x, 2) + u.diff(y, 2) + k**2 * u)) for k in (40, 42)}
@@ -250,7 +250,7 @@ class TestIntegrals:
     def summed(source, limit=1e-5):
         layout = Layout(pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
         root = refined(layout.root, {layout.root: [(0, None), (1, None)]})
-        return leaves(DataRefinement(Rows(layout)).summed(root, limit, 1000))
+        return leaves(DataRefinement(Rows(layout)).resolving_integrals(root, limit, 1000))
 
     def test_cells_crowd_where_a_source_is_infinite_and_its_integrals_are_not(self):
         middle = sp.sqrt((x - R(1, 2)) ** 2 + (y - R(1, 2)) ** 2)
@@ -343,7 +343,7 @@ def test_waves_are_resolved_while_a_comparison_is_within_the_budget():
     data = DataRefinement(
         Rows(Layout(pb.Problem(pb.laplacian(u) + 100**2 * u, SQUARE, conditions), draw_reference(2, 13)))
     )
-    needed = len(leaves(data.waved(data.rows.layout.root, 1e-6, 10**6)))
+    needed = len(leaves(data.resolving_waves(data.rows.layout.root, 1e-6, 10**6)))
     found = {budget: len(leaves(first_tree(data, 1e-6, budget=budget))) for budget in (2.0, 4.5, 16.0)}
     shares = {budget: needed * (PER_CELL + 8.0 * data.rows.width**3) / RATE / budget for budget in found}
     assert min(shares.values()) < 0.3 < max(shares.values())

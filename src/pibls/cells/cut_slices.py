@@ -15,7 +15,7 @@ from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 
-__all__ = ["SlicePieces", "Slice", "fit"]
+__all__ = ["SlicePieces", "Slice", "fit_slices"]
 
 _GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
 _FITS, _SMALL = 3, 0.6  # most times that a box is shrunk, and ratio of sides below which it is shrunk again
@@ -51,16 +51,16 @@ class SlicePieces(NamedTuple):
     evenly: int
 
 
-def fit(tree_domain: TreeDomain, slices: list[Slice]) -> None:
+def fit_slices(tree_domain: TreeDomain, slices: list[Slice]) -> None:
     """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return
-    tree_domain.fitted.update({own.key: None for own in slices})
+    tree_domain.slice_pieces.update({own.key: None for own in slices})
     low, high = _boxes(tree_domain, slices)
     there = np.flatnonzero((high > low).all(axis=1)).tolist()
     found = [slices[k] for k in there]
     for own, fitted in zip(found, _pieces(tree_domain, found, low[there], high[there]), strict=True):
-        tree_domain.fitted[own.key] = fitted
+        tree_domain.slice_pieces[own.key] = fitted
 
 
 def _boxes(tree_domain: TreeDomain, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:

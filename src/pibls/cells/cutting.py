@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.cut_slices import Slice, fit
+from pibls.cells.cut_slices import Slice, fit_slices
 from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import PROBES, STEP, Rule
@@ -46,7 +46,7 @@ class Cutter:
     def cut(self, cells: Iterable[Cell]) -> None:
         """Cut many cells together."""
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
-        self.tree_domain.follow(new)
+        self.tree_domain.find_pieces(new)
         slices: list[Slice] = []
         for cell in new:
             self._parts[cell], some = self._found(cell)
@@ -57,7 +57,7 @@ class Cutter:
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
         """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
-        for axis, side, extent in self.tree_domain.sides:
+        for axis, side, extent in self.tree_domain.flat_sides:
             at = extent[0, axis]
             shared = np.minimum(extent[1], cell.high) - np.maximum(extent[0], cell.low) > room
             if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
@@ -136,16 +136,16 @@ class Cutter:
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
-        fit(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.fitted])
+        fit_slices(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.slice_pieces])
         for own, shell in zip(slices, self._shells(slices), strict=True):
             self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
         """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
-        cell, material, fitted = own.cell, own.material, self.tree_domain.fitted[own.key]
-        if fitted is None:
+        cell, material, slice_pieces = own.cell, own.material, self.tree_domain.slice_pieces[own.key]
+        if slice_pieces is None:
             return ()
-        grid, labels, step, evenly = fitted
+        grid, labels, step, evenly = slice_pieces
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
             return owners_in_sight(
@@ -222,13 +222,13 @@ class Cutter:
         cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
-            step = self.tree_domain.aside(cell) * normal
+            step = self.tree_domain.side_offset(cell) * normal
 
             def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
                 return np.column_stack([np.full(len(V), place), V])
 
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.tree_domain.columns(placed(V), own.material, step, [cell])
+                return self.tree_domain.inside_columns(placed(V), own.material, step, [cell])
 
             V, weights, _ = quadrature_on_lines(
                 inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2
@@ -238,11 +238,11 @@ class Cutter:
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
         """Return points of slices on the sides of their cells in a plane, with outward normals."""
-        self._find_sides([own for own in slices if own.key not in self.tree_domain.sides_of])
+        self._find_sides([own for own in slices if own.key not in self.tree_domain.side_intervals])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
         for own in slices:
-            axis, out, starts, stops = self.tree_domain.sides_of[own.key]
+            axis, out, starts, stops = self.tree_domain.side_intervals[own.key]
             cell, normals = own.cell, np.zeros((len(axis), 2))
             normals[np.arange(len(axis)), axis] = out
             along = cell.low[1 - axis] + cell.size[1 - axis] * starts
@@ -260,20 +260,20 @@ class Cutter:
         low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
         corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
         step = np.zeros((len(cells), 2))
-        step[every, axis] = out * [self.tree_domain.aside(cell) for cell in cells]
+        step[every, axis] = out * [self.tree_domain.side_offset(cell) for cell in cells]
         materials = np.repeat([own.material for own in slices], 4)
 
         def columns(s: FloatArray, row: Any) -> Any:
             X, other = corner[row], 1 - axis[row]
             X[np.arange(len(X)), other] = low[row, other] + s * (high - low)[row, other]
-            return self.tree_domain.columns(X, materials[row], step[row], cells, row)
+            return self.tree_domain.inside_columns(X, materials[row], step[row], cells, row)
 
         row, start, stop = ranges_held(columns, np.zeros(len(cells)), np.ones(len(cells)))
         for k, own in enumerate(slices):
             found = [
                 (side, *span)
                 for side in range(4 * k, 4 * k + 4)
-                for span in self.tree_domain.at_tips(
+                for span in self.tree_domain.cut_at_tips(
                     list(zip(start[row == side], stop[row == side], strict=True)),
                     own.cell,
                     int(axis[side]),
@@ -283,7 +283,7 @@ class Cutter:
             ]
             sides, starts, stops = np.array(found).reshape(-1, 3).T
             sides = sides.astype(np.int64)
-            self.tree_domain.sides_of[own.key] = axis[sides], out[sides], starts, stops
+            self.tree_domain.side_intervals[own.key] = axis[sides], out[sides], starts, stops
 
     @cached_property
     def wanted(self) -> int:

@@ -53,7 +53,7 @@ class DataRefinement:
         """Measures the roughness of the data."""
         return DataRoughness(self.rows, self.only)
 
-    def waved(self, root: Cell, tol: float, most: int) -> Cell:
+    def resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until they resolve the waves that the equations support, unless there would be too many cells.
 
         Boundary conditions may excite waves throughout the domain that no source shows. A coarser tree does not find
@@ -122,7 +122,7 @@ class DataRefinement:
                 found[:, axis] = np.maximum(found[:, axis], np.maximum(most, 0.0) ** (1.0 / order))
         return found
 
-    def followed(self, root: Cell, tol: float, most: int) -> Cell:
+    def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""
         while True:
             cells = self._within(root)
@@ -145,14 +145,14 @@ class DataRefinement:
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 
-    def unseen(self, root: Cell, tol: float) -> bool:
+    def misses_features(self, root: Cell, tol: float) -> bool:
         """Return whether data have narrow features that no cell of the tree resolves."""
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
         rough = self.roughness.searched(cells)
         return any(one.narrow.max() > limit or one.coefficients.max() > relative for one in rough)
 
-    def summed(self, root: Cell, limit: float, most: float) -> Cell:
+    def resolving_integrals(self, root: Cell, limit: float, most: float) -> Cell:
         """Split whole cells until their quadrature resolves the integrals of sources, or splitting does not help.
 
         A source that is infinite at a point has finite integrals. Their error affects the solution everywhere, however
@@ -179,7 +179,7 @@ class DataRefinement:
             self._unsure |= dict(zip((part.cell for part in new), missed, strict=True))
         return whole
 
-    def left_out(self, root: Cell) -> float:
+    def integral_error(self, root: Cell) -> float:
         """Return the error of the integrals of sources over all cells; zero if the integrals are infinite."""
         missed = {cell: float(self._unsure[cell].max()) for cell in leaves(root) if cell in self._unsure}
         most = max(missed, key=missed.__getitem__, default=None)

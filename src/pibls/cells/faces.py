@@ -180,10 +180,10 @@ class FaceFinder:
 
         def inside(V: FloatArray) -> Any:
             X = placed(V)
-            below = self.tree_domain.columns(X, one, step, [contact.below])
+            below = self.tree_domain.inside_columns(X, one, step, [contact.below])
             if one == two and not contact.shift:
                 return below
-            return np.hstack([below, self.tree_domain.columns(X - away, two, -step, [contact.above])])
+            return np.hstack([below, self.tree_domain.inside_columns(X - away, two, -step, [contact.above])])
 
         return inside
 
@@ -206,23 +206,27 @@ class FaceFinder:
         def columns(s: FloatArray, row: Any) -> Any:
             X, ahead = low[row], other[row]
             X[np.arange(len(X)), ahead] += span[row, ahead] * s
-            found = self.tree_domain.columns(X, one[row], step[row], below, row)
+            found = self.tree_domain.inside_columns(X, one[row], step[row], below, row)
             if not self.tree_domain.interfaces:
                 return found
-            return np.hstack([found, self.tree_domain.columns(X - away[row], two[row], -step[row], above, row)])
+            return np.hstack([found, self.tree_domain.inside_columns(X - away[row], two[row], -step[row], above, row)])
 
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
         ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
             if not self.tree_domain.interfaces or end - begin > CLOSE:
                 ranges[contacts[k]].append((begin, end))
-        at_tips = self.tree_domain.at_tips
-        return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
+        cut_at_tips = self.tree_domain.cut_at_tips
+        return {
+            own: cut_at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()
+        }
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
         """Return the offset from a contact to points clearly above it, and the periodic shift."""
         step, away = np.zeros((2, len(contact.low)))
-        step[contact.axis] = min(self.tree_domain.aside(contact.below), self.tree_domain.aside(contact.above))
+        step[contact.axis] = min(
+            self.tree_domain.side_offset(contact.below), self.tree_domain.side_offset(contact.above)
+        )
         away[contact.axis] = contact.shift
         return step, away
 

@@ -72,7 +72,7 @@ class Layout:
     def trimmed(self, root: Cell) -> Cell:
         """Return a tree whose leaves end at flat faces of the domain, if they are empty beyond."""
         ends = self.cutter.overhang
-        while self.tree_domain.sides and (
+        while self.tree_domain.flat_sides and (
             cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}
         ):
             root = refined(root, cuts)

@@ -135,7 +135,7 @@ class Loop:
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
-            root = self.data.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
+            root = self.data.resolving_integrals(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
     def _goal(self, error: float) -> float:
@@ -177,7 +177,7 @@ class Loop:
         least = found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > _STRONG else 0.0
         unsure = average_error(found.fit_layout, found.fit)
         if self.data is not None:
-            unsure = max(unsure, self.data.left_out(found.fit.root))
+            unsure = max(unsure, self.data.integral_error(found.fit.root))
         least = max(least, unsure / found.size)
         return replace(found, estimate=max(found.estimate, least))
 
@@ -332,7 +332,7 @@ class Loop:
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence if data have features narrower than the cells."""
-        if self.data is None or not self.data.unseen(fit.root, self.tol):
+        if self.data is None or not self.data.misses_features(fit.root, self.tol):
             return ""
         return "A source, a coefficient or a condition has features that are narrower than the smallest cells."
 

@@ -48,8 +48,8 @@ class TreeDomain:
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
     # For each slice of a cell, whatever the degree: its connected pieces, and its intervals on cell sides.
-    fitted: dict[Any, Any] = field(default_factory=dict)
-    sides_of: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
+    slice_pieces: dict[Any, Any] = field(default_factory=dict)
+    side_intervals: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -84,7 +84,7 @@ class TreeDomain:
         )
 
     @cached_property
-    def sides(self) -> list[tuple[int, float, FloatArray]]:
+    def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
         """Flat faces normal to an axis, in space."""
         return flat_sides(self.domain)
 
@@ -289,7 +289,7 @@ class TreeDomain:
             self._levels_in[cell] = space.level_in((cell.low - slack)[own], (cell.high + slack)[own])
         return self._levels_in[cell]
 
-    def aside(self, cell: Cell) -> float:
+    def side_offset(self, cell: Cell) -> float:
         """Return the smallest offset from a side of a cell at which rounding cannot change the side."""
         farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
         return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
@@ -306,7 +306,9 @@ class TreeDomain:
                 found[start:stop] = self.inside(X[start:stop], cell)
         return found
 
-    def columns(self, X: FloatArray, material: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
+    def inside_columns(
+        self, X: FloatArray, material: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None
+    ) -> Any:
         """Return which points of cell sides lie inside, and in a second column which have a material at −``step``."""
         row = np.zeros(len(X), dtype=np.int64) if row is None else row
         inside = np.ones(len(X), dtype=np.bool_) if self.is_box else self.inside_each(X, row, cells)
@@ -315,10 +317,10 @@ class TreeDomain:
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
         if cell not in self._pieces:
-            self.follow([cell])
+            self.find_pieces([cell])
         return self._pieces[cell]
 
-    def follow(self, cells: Iterable[Cell]) -> None:
+    def find_pieces(self, cells: Iterable[Cell]) -> None:
         """Find the boundary pieces in many cells, each from those in its parent."""
         levels: dict[int, dict[Cell, None]] = {}
         for cell in cells:
@@ -340,7 +342,7 @@ class TreeDomain:
             for home, own in zip(homes, pieces_within(pairs), strict=True):
                 home += own
 
-    def at_tips(
+    def cut_at_tips(
         self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
     ) -> list[tuple[float, float]]:
         """Return the intervals of a cell side in a plane, split where the tip of an interface may touch it."""
