@@ -18,7 +18,7 @@ from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.solve import Fit
-from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from
+from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
@@ -212,7 +212,7 @@ class CoarseAttempts:
     def _thinned(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from a larger diffusion, which allows no layers, to the given one."""
         newton = self.newton
-        factor = diffusion_lack(newton.layout, root)
+        factor = diffusion_ratio(newton.layout, root)
         start = harmonic(newton.layout, root)
         if start is None or factor < _STIFF:
             return None

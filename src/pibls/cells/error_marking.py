@@ -23,7 +23,7 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
-_LACKING_SHARE = 0.5  # share of the squared residual in cells that are split
+_RESIDUAL_SHARE = 0.5  # share of the squared residual in cells that are split
 _LEVELS, _SOME_LEVELS = 3, 2  # levels of splits towards a landmark: in cells that are split anyway, and elsewhere
 _FELT = 1e-5  # share of the squared roughness above which a singularity affects the whole domain
 _SIDEWAYS = 0.1  # an axis whose roughness is below this share of the largest is not split
@@ -58,7 +58,7 @@ class ErrorMarking:
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _LACKING_SHARE)]
+        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _RESIDUAL_SHARE)]
         splits: Splits = {}
         wanted = held = 0.0
         for part in dict.fromkeys(chosen):

@@ -12,9 +12,9 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.cutting import Cutter
+from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
-from pibls.cells.sheets import Sheet
 from pibls.cells.surface import PROBES, STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.cells.tree_domain import TreeDomain, on_faces
@@ -240,7 +240,7 @@ class FaceFinder:
             self._interface_faces[cell] = [face for piece in own for face in self._on_interface(cell, parts, piece)]
         return self._interface_faces[cell]
 
-    def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
+    def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | InterfaceSurface) -> list[Face]:
         degree = round(TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():

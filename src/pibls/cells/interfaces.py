@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.sheets import Materials, Sheet, changes
+from pibls.cells.interface_surfaces import InterfaceSurface, Materials, changes
 from pibls.cells.surface import Piece
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
@@ -23,7 +23,7 @@ def interface_pieces(
     domain: Domain,
     inside: Callable[[FloatArray], BoolArray],
     materials: Materials,
-) -> list[Piece] | list[Sheet]:
+) -> list[Piece] | list[InterfaceSurface]:
     """Return the pieces in a domain of the zeros of a level function at which the material changes.
 
     The material changes only at zeros of this level function and of ``others``.
@@ -43,7 +43,7 @@ def interface_pieces(
 
     symbols = domain.coordinates
     if not _is_curve(level, domain):
-        return [Sheet(level, inside, materials, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
+        return [InterfaceSurface(level, inside, materials, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
         return [half for piece in pieces for half in _kept(piece, others, inside, materials)]

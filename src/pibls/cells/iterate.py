@@ -132,15 +132,15 @@ class NewtonFitter:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         # A diverging state overflows before the iteration notices.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root)
+            iteration = _TreeIteration(self, Rows(self.layout, share=share, diffusion=diffusion), root)
             self._steps = 0.0
-            start = walk.anew(weights)
-            point, end = descend(walk, start, most)
-            assert walk.full is not None
-            fit = replace(walk.full, weights=dict(point.state.weights), residuals=point.residuals)
-            size = max(walk.size(fit), _NOTHING * start.norm)
+            start = iteration.anew(weights)
+            point, end = descend(iteration, start, most)
+            assert iteration.full is not None
+            fit = replace(iteration.full, weights=dict(point.state.weights), residuals=point.residuals)
+            size = max(iteration.size(fit), _NOTHING * start.norm)
         settled = end is End.SETTLED or fit.residual <= ROUNDING * size
-        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, walk.full.residual / size)
+        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, iteration.full.residual / size)
         return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
@@ -193,7 +193,7 @@ class _TreeStep:
 
 
 @dataclass(eq=False)
-class _Walk:
+class _TreeIteration:
     """A nonlinear problem on one tree, as the Gauss–Newton iteration sees it."""
 
     newton: NewtonFitter

@@ -129,5 +129,5 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.concatenate(samples),
         np.concatenate(owners),
         np.array([part.material for part in parts], dtype=np.int64),
-        layout.tree_domain.branch if layout.tree_domain.interfaces else None,
+        layout.tree_domain.material_function if layout.tree_domain.interfaces else None,
     )

@@ -150,7 +150,7 @@ def exact_weights(
         return weights
     weights = weights * (moments[0] / weights.sum())
     totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
-    lacking = moments - weights @ values
+    missing = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
@@ -158,9 +158,9 @@ def exact_weights(
         if count > len(local):
             continue
         if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
-            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], lacking[:count], trans=1)[0]
+            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], missing[:count], trans=1)[0]
         else:
-            change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
+            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=_DEPENDENT)[0]
         # Very large weights mean that there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)

@@ -88,7 +88,7 @@ class Rows(Evaluation):
     _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and means, by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
-    _on: dict[Any, list[Statement]] = field(default_factory=dict)
+    _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
     _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
     def forget(self) -> None:
@@ -261,17 +261,17 @@ class Rows(Evaluation):
             flows.append(np.zeros((len(self.equations), len(one.points))))
         return np.concatenate(blocks), np.hstack(flows), placed, alone
 
-    def on(self, place: Any) -> list[Statement]:
+    def conditions_on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
-        if place not in self._on:
-            self._on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
-        return self._on[place]
+        if place not in self._conditions_on:
+            self._conditions_on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
+        return self._conditions_on[place]
 
     def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
         """Return a key that whole parts with equal rows of conditions share; None where the rows are individual."""
         found, count = [], 0
         for place, rule in part.boundary.items():
-            forms = [statement.form for statement in self.on(place)]
+            forms = [statement.form for statement in self.conditions_on(place)]
             if not all(form.is_linear and form.is_constant for form in forms):
                 return None
             area, depth = rule.weights.sum(), _depth(part, rule)
@@ -280,10 +280,10 @@ class Rows(Evaluation):
                 np.round(rule.weights / area, _DIGITS),
                 np.round(rule.normals, _DIGITS) + 0.0,
             )
-            terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.on(place)]
+            terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.conditions_on(place)]
             scaled = tuple(
                 self._scaled(own, part.half, rows.units, self.factor(statement, part, own, rows.units))
-                for statement, own in zip(self.on(place), terms, strict=True)
+                for statement, own in zip(self.conditions_on(place), terms, strict=True)
             )
             found.append((float(f"{area * depth / part.extent:.12g}"), scaled, *(array.tobytes() for array in arrays)))
             count += len(forms) * len(rule.weights)
@@ -305,7 +305,7 @@ class Rows(Evaluation):
             self._projection(part, rule),
         )
         found = []
-        for statement in self.on(place):
+        for statement in self.conditions_on(place):
             terms, source = self.lowered(statement, part, rule.points, rule.normals)
             factors = self.factor(statement, part, terms, units) * roots
             found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))

@@ -21,7 +21,7 @@ from pibls.problem.lowering import Form, Term
 from pibls.solution.start_states import zero
 from pibls.system import Evaluate, linearised
 
-__all__ = ["bump", "diffusion_lack", "harmonic", "scaled", "simple_starts", "values_from"]
+__all__ = ["bump", "diffusion_ratio", "harmonic", "scaled", "simple_starts", "values_from"]
 
 _SMOOTH, _FEW_NODES = 2.0, 20
 _SAMPLES = 50
@@ -100,7 +100,7 @@ def harmonic(layout: Layout, root: Cell) -> Values | None:
     return _poisson(layout, root, 0.0)
 
 
-def diffusion_lack(layout: Layout, root: Cell) -> float:
+def diffusion_ratio(layout: Layout, root: Cell) -> float:
     """Return the ratio of the other terms to the linear second-order terms over the domain, at a harmonic state.
 
     Equations without such terms, or of higher order, count as one.

@@ -172,7 +172,7 @@ class Piece:
             return self._curves(low, high)
         if isinstance(self.patch, TimedPatch) and self.patch.parameters == 2:
             return self._timed(low, high)
-        return self._sheets(low, high)
+        return self._surfaces(low, high)
 
     def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         return np.asarray(self._sides(U, low, high).all(axis=1))
@@ -236,7 +236,7 @@ class Piece:
         )
         return [replace(self, box=np.array([span, (start, stop)])) for span in found]
 
-    def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+    def _surfaces(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         box = self.box
         slopes = self._direct
         if slopes is not None:

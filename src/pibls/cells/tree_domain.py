@@ -12,8 +12,8 @@ import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
 from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
+from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.interfaces import along, interface_pieces, split_at
-from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
@@ -192,11 +192,11 @@ class TreeDomain:
         found = {}
         for level in self.levels:
             others = [*walls, *(other for other in self.levels if other is not level)]
-            found[level] = interface_pieces(level, others, self.domain, self.inside, self.branch)
+            found[level] = interface_pieces(level, others, self.domain, self.inside, self.material_function)
         return {level: held for level, held in found.items() if held}
 
     @property
-    def branch(self) -> Function:
+    def material_function(self) -> Function:
         """Maps points to the number of their material: the branch that piecewise data take there."""
         assert self.switching is not None
         return self.switching.branch
@@ -208,7 +208,7 @@ class TreeDomain:
 
     def materials(self, X: FloatArray) -> Any:
         """Return the material of each point; zero if there are no interfaces."""
-        return self.branch(X).astype(np.int64) if self.interfaces else np.zeros(len(X), dtype=np.int64)
+        return self.material_function(X).astype(np.int64) if self.interfaces else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
     def extents(self) -> tuple[list[FloatArray], FloatArray]:
@@ -222,22 +222,24 @@ class TreeDomain:
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
-        found += [(X, np.ptp(X, axis=0)) for X in self._sheets]
+        found += [(X, np.ptp(X, axis=0)) for X in self._interface_points]
         extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
         return [X for X, _ in found], extents
 
     @cached_property
-    def _sheets(self) -> list[FloatArray]:
+    def _interface_points(self) -> list[FloatArray]:
         """Points on each interface in space."""
-        sheets = (piece for held in self.interfaces.values() for piece in held if isinstance(piece, Sheet))
-        return [X for sheet in sheets if len(X := sheet.points)]
+        surfaces = (piece for held in self.interfaces.values() for piece in held if isinstance(piece, InterfaceSurface))
+        return [X for surface in surfaces if len(X := surface.points)]
 
     @cached_property
     def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
         """Centres and half extents of small curved surfaces in space: holes and interfaces."""
         if (self.is_box and not self.interfaces) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        return small_surfaces([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
+        return small_surfaces(
+            [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size
+        )
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:

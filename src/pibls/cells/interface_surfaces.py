@@ -33,7 +33,7 @@ def changes(materials: Materials, X: FloatArray, normals: FloatArray, size: floa
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class InterfaceSurface:
     """The zero surface of a level function between two materials, in a box and inside a domain."""
 
     level: Level
@@ -43,7 +43,7 @@ class Sheet:
     high: FloatArray
     seeds: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
 
-    def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
+    def within(self, low: FloatArray, high: FloatArray) -> list[InterfaceSurface]:
         """Return the surface in a smaller box, if there is any."""
         own = replace(self, low=low, high=high, seeds=self.points)
         return [own] if len(own.points) else []
@@ -126,17 +126,17 @@ def _between(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
 class Graph:
     """A surface in a box that every line along an axis meets at most once; more than the box may cut it off."""
 
-    sheet: Sheet
+    surface: InterfaceSurface
     axis: int
     rise: float
     cut: bool
 
     def rule(self) -> Rule:
         """Return quadrature points, with weights that sum to the area."""
-        low, high = (np.delete(end, self.axis) for end in (self.sheet.low, self.sheet.high))
+        low, high = (np.delete(end, self.axis) for end in (self.surface.low, self.surface.high))
         V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, _NODES)
         X = self._over(V)
-        normals = self.sheet.normals(X)
+        normals = self.surface.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))
 
     def has(self, X: FloatArray) -> bool:
@@ -144,18 +144,18 @@ class Graph:
         V = np.delete(X, self.axis, axis=1)
         ends = self._ends(V)
         return bool((ends[0] * ends[1] <= 0).all()) and bool(
-            (np.abs(self._over(V) - X) <= _NEAR * (self.sheet.high - self.sheet.low)).all()
+            (np.abs(self._over(V) - X) <= _NEAR * (self.surface.high - self.surface.low)).all()
         )
 
     def _placed(self, V: FloatArray, t: Any) -> FloatArray:
-        X = np.empty((len(V), len(self.sheet.low)))
-        X[:, np.arange(len(self.sheet.low)) != self.axis], X[:, self.axis] = V, t
+        X = np.empty((len(V), len(self.surface.low)))
+        X[:, np.arange(len(self.surface.low)) != self.axis], X[:, self.axis] = V, t
         return X
 
     def _ends(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the level function at both ends of lines."""
-        ends = np.repeat([self.sheet.low[self.axis], self.sheet.high[self.axis]], len(V))
-        values = self.sheet.level(self._placed(np.concatenate([V, V]), ends))
+        ends = np.repeat([self.surface.low[self.axis], self.surface.high[self.axis]], len(V))
+        values = self.surface.level(self._placed(np.concatenate([V, V]), ends))
         return values[: len(V)], values[len(V) :]
 
     def _there(self, V: FloatArray) -> BoolArray:
@@ -165,11 +165,11 @@ class Graph:
         if self.cut:
             own = np.ones(len(V), dtype=np.bool_)
             met = held[0] & held[1]
-            own[met] = self.sheet.has(self._over(V[met]))
+            own[met] = self.surface.has(self._over(V[met]))
             held.append(own)
         return np.stack(held, axis=1)
 
     def _over(self, V: FloatArray) -> FloatArray:
         """Return where lines meet the surface."""
-        low, high = (np.full(len(V), end[self.axis]) for end in (self.sheet.low, self.sheet.high))
-        return self._placed(V, bracketed(lambda t, row: self.sheet.level(self._placed(V[row], t)), low, high))
+        low, high = (np.full(len(V), end[self.axis]) for end in (self.surface.low, self.surface.high))
+        return self._placed(V, bracketed(lambda t, row: self.surface.level(self._placed(V[row], t)), low, high))
