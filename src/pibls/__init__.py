@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pibls.problem import (
         Absorbing,
         Condition,
+        Convection,
         Dirichlet,
         Initial,
         Interface,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         Symmetry,
         Traction,
         coordinates,
+        curl,
         data,
         div,
         field,
@@ -70,7 +72,9 @@ if TYPE_CHECKING:
         outside,
         stress,
         unknown,
+        von_mises,
     )
+    from pibls.quantities import Quantity
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.status import Status
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
+__all__ += ["Convection", "Quantity", "curl", "von_mises"]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon", "Problem"]
 __all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
@@ -94,6 +99,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
+    "quantities": ("Quantity",),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("solve",),
     "paper.cross_validation": ("cross_validate",),

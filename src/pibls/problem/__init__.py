@@ -17,19 +17,20 @@ from pibls.problem.conditions import (
     Periodic,
     Robin,
 )
-from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
+from pibls.problem.interface import AnyCondition, Convection, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
-from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
+from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress, von_mises
 from pibls.problem.observation import Observation
-from pibls.problem.operators import div, grad, laplacian, normal_derivative
+from pibls.problem.operators import curl, div, grad, laplacian, normal_derivative
 from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field, coordinates, data, field, normal
 from pibls.problem.unknown_numbers import Smooth, Unknown, unknown
 
-__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition", "Data", "Dirichlet"]
+__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition"]
+__all__ += ["Convection", "Data", "Dirichlet"]
 __all__ += ["Field", "Form", "Initial", "Interface", "Interior", "Mean", "MultiIndex", "Neumann", "Observation"]
 __all__ += ["OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth", "Statement", "Symmetry", "Term", "Traction"]
-__all__ += ["Unknown", "coordinates", "data", "div", "field", "flux", "grad", "inside", "laplacian", "normal"]
-__all__ += ["normal_derivative", "outside", "stress", "unknown"]
+__all__ += ["Unknown", "coordinates", "curl", "data", "div", "field", "flux", "grad", "inside", "laplacian", "normal"]
+__all__ += ["normal_derivative", "outside", "stress", "unknown", "von_mises"]

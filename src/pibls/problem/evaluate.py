@@ -37,7 +37,9 @@ class Function:
             return np.full(X.shape[0], self.constant)
         return self._checked(self._values(X, normals, values), X)
 
-    def where_real(self, X: FloatArray) -> FloatArray:
+    def where_real(
+        self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
+    ) -> FloatArray:
         """Evaluate at the rows of ``X``; values that are not real and finite are told as NaN and infinity.
 
         >>> x = sp.Symbol("x", real=True)
@@ -46,10 +48,10 @@ class Function:
         """
         if self.constant is not None:
             return np.full(X.shape[0], self.constant)
-        values = self._values(X)
-        if values.dtype.kind == "c":
-            values = np.where(values.imag == 0.0, values.real, np.nan)
-        return np.array(np.broadcast_to(values.astype(np.float64), (X.shape[0],)))
+        found = self._values(X, normals, values)
+        if found.dtype.kind == "c":
+            found = np.where(found.imag == 0.0, found.real, np.nan)
+        return np.array(np.broadcast_to(found.astype(np.float64), (X.shape[0],)))
 
     def _values(self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()) -> Any:
         columns = list(X.T)

@@ -6,7 +6,7 @@ conditions give one each too, but a periodic one gives a statement per derivativ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +82,8 @@ def lowered(equation: object, domain: DomainLike, owner: str, *, normals: bool) 
         ) from error
 
 
-def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:
-    residual = resolve(residual_of(equation, owner), domain.space)
+def checked(residual: sp.Expr, domain: DomainLike, owner: str, *, normals: bool) -> sp.Expr:
+    """Check the symbols and functions of a resolved expression against the domain."""
     _check_functions(residual, domain, owner)
     known = set(domain.coordinates)
     for symbol in sorted(residual.free_symbols - known, key=str):
@@ -97,11 +97,19 @@ def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) ->
             continue
         raise ProblemError(_undeclared(symbol, domain, owner))
     if residual.has(Side, Flux):
-        raise ProblemError(f"{owner} uses inside, outside or flux, which exist only in the equations of an Interface.")
+        raise ProblemError(
+            f"{owner} uses inside, outside or flux: the first two exist only in the equations of an Interface, flux on "
+            "boundary parts, too."
+        )
     if residual.has(sp.I):
         raise ProblemError(
             f"{owner} contains the imaginary unit; write its real and imaginary parts as two equations of two fields."
         )
+    return residual
+
+
+def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:
+    residual = checked(resolve(residual_of(equation, owner), domain.space), domain, owner, normals=normals)
     if not residual.has(Field):
         raise ProblemError(
             f"{owner} has no unknown in it: {text(residual)} = 0. Every equation and condition must contain a field "
@@ -172,8 +180,12 @@ def condition_statements(
 ) -> tuple[Statement, ...]:
     """Return the statements of one condition; the equations are lowered, and as they were given."""
     name = repr(condition)
+
+    def flows(field: sp.Expr) -> sp.Expr:
+        return flux_of(field, given, [e.form for e in equations], domain)
+
     if isinstance(condition, Interface):
-        return _across(condition, source, domain, equations, given)
+        return _across(condition, source, domain, flows)
     common: dict[str, Any] = {"weight": float(condition.weight), "exact": condition.exact}
     if isinstance(condition, Periodic):
         return _periodic(condition, name, source, domain, equations, common)
@@ -190,10 +202,17 @@ def condition_statements(
         form = lowered(condition.u, domain, name, normals=normals)
         measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
         return (Statement(name, source, form, place, **measured, **common),)
-    return (_on_place(condition, name, source, domain, common),)
+    return (_on_place(condition, name, source, domain, flows, common),)
 
 
-def _on_place(condition: Condition, name: str, source: int, domain: DomainLike, common: dict[str, Any]) -> Statement:
+def _on_place(
+    condition: Condition,
+    name: str,
+    source: int,
+    domain: DomainLike,
+    flows: Callable[[sp.Expr], sp.Expr],
+    common: dict[str, Any],
+) -> Statement:
     if isinstance(condition.on, np.ndarray):
         form = lowered(condition.equation, domain, name, normals=False)
         points = np.atleast_2d(condition.on)
@@ -212,11 +231,12 @@ def _on_place(condition: Condition, name: str, source: int, domain: DomainLike, 
             part = domain.boundary if condition.on is None else domain.lift(condition.on)
         except GeometryError as error:
             raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
-    return Statement(name, source, lowered(condition.equation, domain, name, normals=True), OnPart(part), **common)
+    residual = residual_of(condition.equation, name).replace(Flux, flows)
+    return Statement(name, source, lowered(residual, domain, name, normals=True), OnPart(part), **common)
 
 
 def _across(
-    condition: Interface, source: int, domain: DomainLike, equations: tuple[Statement, ...], given: Sequence[object]
+    condition: Interface, source: int, domain: DomainLike, flows: Callable[[sp.Expr], sp.Expr]
 ) -> tuple[Statement, ...]:
     """Return a statement for every equation of an interface."""
     where = condition.condition
@@ -224,9 +244,6 @@ def _across(
         raise ProblemError(
             f"{condition} is off the domain {domain}: it has other coordinates. Use those of the domain."
         )
-
-    def flows(field: sp.Expr) -> sp.Expr:
-        return flux_of(field, given, [e.form for e in equations], domain)
 
     found = []
     for equation, written in zip(condition.equations, condition.written(), strict=True):

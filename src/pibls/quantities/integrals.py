@@ -1,0 +1,108 @@
+"""Integrals and means of expressions, each with its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import InputError
+from pibls.problem.expressions import Expression
+from pibls.quadrature.roots import ROUNDING
+from pibls.quantities.places import Place
+from pibls.quantities.quantity import Quantity
+from pibls.quantities.rules import Nodes, Patchwork
+from pibls.quantities.sources import Source
+
+__all__ = ["Integrals"]
+
+_ROUNDS, _MOST = 6, 400_000  # halvings of boxes in which two rules disagree, and points in all
+_MORE, _UNKNOWN = 4, 12  # points along an axis that the better rule has more; degree of a network without one
+_SHARE = 0.1  # of the error of a solution: so much may rules add to it
+_SCATTERED = 2**14  # points in more coordinates than boxes are for
+_FLAT = 3  # coordinates
+_EDGE = 1e-10  # of a box: so closely are the ends of lines in it found
+
+
+@dataclass(frozen=True, eq=False)
+class Integrals:
+    """Integrals over one place of a solution."""
+
+    source: Source
+    place: Place
+
+    def of(self, expression: Expression, *, mean: bool = False) -> Quantity:
+        """Return the integral of an expression, or its mean."""
+        if expression.needs_normals and self.place.part is None:
+            raise InputError(
+                f"An expression with the outward normal has no integral over {self.place.name}. Give a part of the "
+                "boundary or an interface as 'over'."
+            )
+        table = self._summed(expression)
+        own, _, size, gap, measure, edge = table.sum(axis=1).tolist()
+        error = self._apart(table) + gap + edge + ROUNDING * size
+        share = measure if mean else 1.0
+        return self.source.quantity(own / share, error / share)
+
+    def means(self, expression: Expression) -> tuple[float, float]:
+        """Return the mean of an expression, and that of the richer solution."""
+        own, other, _, _, measure, _ = self._summed(expression).sum(axis=1).tolist()
+        return own / measure, other / measure
+
+    def _summed(self, expression: Expression) -> FloatArray:
+        many = len(self.place.domain.coordinates) > _FLAT or self.place.domain.atoms is not None
+        table = self._scattered(expression) if many else self._by_boxes(expression)
+        if table[4].sum() == 0.0:
+            raise InputError(f"There is nothing of {self.place.name} in the domain. Give another 'over'.")
+        return table
+
+    def _apart(self, table: FloatArray) -> float:
+        """Return the error by the richer solution: not less than if boxes added to it at random."""
+        gaps = table[1] - table[0]
+        return self.source.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
+
+    def _by_boxes(self, expression: Expression) -> FloatArray:
+        """Integrate box by box, and halve boxes in which two rules disagree."""
+        solution = self.source.solution
+        order = int(solution.diagnostics.settings.get("degree", _UNKNOWN)) // 2 + 2
+        work = Patchwork.over(self.place, self.source.finest, solution.problem.domain.bounds)
+        done, spent = np.empty((6, 0)), 0
+        for _ in range(_ROUNDS):
+            fine, coarse = work.nodes(order + _MORE), work.nodes(order)
+            table = self._table(expression, fine, coarse, len(work.boxes))
+            table[5] *= [box.is_cut for box in work.boxes]
+            every, spent = np.hstack([done, table]), spent + len(fine.weights)
+            allowed = max(ROUNDING * every[2].sum(), _SHARE * self._apart(every))
+            poor = table[3] > allowed / max(1, every.shape[1])
+            if every[3].sum() <= allowed or not poor.any() or spent > _MOST:
+                break
+            done, work = np.hstack([done, table[:, ~poor]]), work.split(np.flatnonzero(poor).tolist())
+        return every
+
+    def _scattered(self, expression: Expression) -> FloatArray:
+        """Integrate with points all over the place."""
+        place = self.place.region or self.place.part
+        assert place is not None
+        rules = []
+        for count in (_SCATTERED, _SCATTERED // 2):
+            points, *normals, weights = place.quadrature(count)
+            box = np.zeros(len(weights), dtype=np.int64)
+            rules.append(Nodes(points, weights, box, normals[0] if normals else None))
+        table = self._table(expression, rules[0], rules[1], 1)
+        table[5] = 0.0
+        return table
+
+    def _table(self, expression: Expression, fine: Nodes, coarse: Nodes, count: int) -> FloatArray:
+        """Return for each box: integral, that of the richer solution, size, gap of rules, measure, edge if cut."""
+        both = self.source.compared(expression, *self._placed(fine))
+        rough = self.source.values(self.source.solution, expression, *self._placed(coarse))
+        own, other = (np.bincount(fine.box, fine.weights * values, count) for values in both)
+        size = np.bincount(fine.box, np.abs(fine.weights * both[0]), count)
+        gap = np.abs(own - np.bincount(coarse.box, coarse.weights * rough, count))
+        return np.stack([own, other, size, gap, np.bincount(fine.box, fine.weights, count), _EDGE * size])
+
+    def _placed(self, nodes: Nodes) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return points, normals and the ways inwards."""
+        normals = None if nodes.normals is None else self.place.along(nodes.normals)
+        return self.place.lifted(nodes.points), normals, None if normals is None else -normals
