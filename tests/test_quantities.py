@@ -158,7 +158,7 @@ def test_the_stress_at_a_hole():
     conditions = [*pb.Symmetry([u, v], s, on=plate.left), *pb.Symmetry([u, v], s, on=plate.bottom)]
     conditions += pb.Traction(s, [100, 0], on=plate.right)
     conditions += [*pb.Traction(s, 0, on=plate.top), *pb.Traction(s, 0, on=plate.lift(hole.boundary))]
-    solution = pb.solve(pb.Problem([sp.Eq(pb.div(row), 0) for row in s.tolist()], plate, conditions), tol=1e-4)
+    solution = pb.solve(pb.Problem([sp.Eq(pb.div(row), 0) for row in s.tolist()], plate, conditions), tol=1e-5)
     found = solution.maximum(pb.von_mises(s))
     assert within(found, 324.8238)
     assert found.place == pytest.approx([0, 5], abs=1e-3)
@@ -174,6 +174,20 @@ def test_convection_takes_the_conductivity_of_the_equation():
         assert within(solution.flow(wall.right), 180)
     given = pb.Convection(T, on=wall.right, h=6, ambient=10, conductivity=3)
     assert pb.solve(pb.Problem(sp.Eq(T.diff(x, 2), 0), wall, [hot, given]))([[1.0]])[0] == pytest.approx(40)
+
+
+def test_a_material_in_a_condition_is_that_inside():
+    """The region ends where the domain does; on the line itself its inequality does not hold."""
+    wall, brick, T = pb.Interval((x, 0, 0.3)), pb.Interval((x, 0, 0.2)), pb.field("T", x)
+    k = pb.per_region({brick: 0.8}, 0.04)
+    heat, right = sp.Eq(-pb.div(k * pb.grad(T)), 0), pb.Robin(T, 25, 0.04, -250, on=wall.right)
+    for left in (pb.Robin(T, 8, k, 160, on=wall.left), pb.Convection(T, on=wall.left, h=8, ambient=20)):
+        solution = pb.solve(pb.Problem(heat, wall, [left, right]))
+        assert within(solution.flow(wall.right), 30 / (1 / 8 + 0.2 / 0.8 + 0.1 / 0.04 + 1 / 25))
+    # A value that switches on the boundary alone is taken there.
+    value = sp.Piecewise((1, x <= 0), (0, True))
+    line = pb.solve(pb.Problem(sp.Eq(T.diff(x, 2), 0), wall, [pb.Dirichlet(T, value)]))
+    assert line([[0.0], [0.3]]) == pytest.approx([1, 0], abs=1e-9)
 
 
 def test_curl_and_von_mises():

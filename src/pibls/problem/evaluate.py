@@ -17,6 +17,22 @@ from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
 
 
+class Within(sp.Expr):  # type: ignore[misc]
+    """A material on the boundary: its value just inside, whatever it is on the line itself.
+
+    The arguments are the material, how far inside, and the outward normal.
+    """
+
+    is_commutative = True
+    is_real = True
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        return sp.S.Zero if symbol not in self.free_symbols else sp.Derivative(self, symbol)
+
+    def _sympystr(self, printer: Any) -> str:
+        return str(printer.doprint(self.args[0]))
+
+
 @dataclass(frozen=True)
 class Function:
     """A compiled expression; ``constant`` is its value when it depends on no coordinate."""
@@ -28,6 +44,7 @@ class Function:
     needs_normals: bool
     _call: Callable[..., Sequence[Any]]
     _data: tuple[tuple[Data, tuple[Function, ...]], ...]
+    _within: tuple[tuple[float, Function], ...] = ()
 
     def __call__(
         self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
@@ -64,6 +81,7 @@ class Function:
             columns += list(normals.T)
         columns += values
         columns += [_call_data(node, arguments, X) for node, arguments in self._data]
+        columns += [inner(X - aside * normals) for aside, inner in self._within if normals is not None]
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(self._call(*columns)[0])
@@ -149,14 +167,17 @@ def compile_function(
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, Program(0, (), ()), ())
-    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate(nodes)}
+    materials = sorted(expression.atoms(Within), key=sp.default_sort_key)
+    nodes = [node for node in nodes if expression.xreplace(dict.fromkeys(materials, sp.S.Zero)).has(node)]
+    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate((*nodes, *materials))}
     symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
     try:
         call = _remembered(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
-    return Function(expression, coordinates, extra, None, needs_normals, call, data)
+    within = tuple((float(node.args[1]), compile_function(node.args[0], coordinates)) for node in materials)
+    return Function(expression, coordinates, extra, None, needs_normals, call, data, within)
 
 
 @lru_cache(maxsize=1024)

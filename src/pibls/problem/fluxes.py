@@ -34,7 +34,7 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
 
 
 def _divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
-    """Return the flux by the divergences of an equation, if they tell, and what is left of the equation."""
+    """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
     residual = expanded(residual_of(equation, "the equation"))
     unknown = None, resolve(residual, space)
     flux, rest = sp.S.Zero, residual

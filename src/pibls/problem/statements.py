@@ -17,6 +17,7 @@ from pibls.checks import FloatArray, cut
 from pibls.errors import GeometryError, PiblsError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import DomainLike
+from pibls.problem.evaluate import Within
 from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
@@ -38,6 +39,8 @@ from pibls.problem.places import (
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 from pibls.problem.unknown_numbers import Unknown
+
+_INSIDE = 1e-9  # of the domain: so far inside is a material that a condition on the boundary has
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +205,15 @@ def condition_statements(
         form = lowered(condition.u, domain, name, normals=normals)
         measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
         return (Statement(name, source, form, place, **measured, **common),)
-    return (_on_place(condition, name, source, domain, flows, common),)
+    every = set[sp.Expr]().union(*(residual_of(equation, name).atoms(sp.Piecewise) for equation in given))
+    materials = {own for own in every if not own.has(Field)}
+    return (_on_place(condition, name, source, domain, flows, materials, common),)
+
+
+def _just_inside(material: sp.Expr, domain: DomainLike) -> sp.Expr:
+    """Return a material of the equations as it is beside the boundary: shapes may end there, or just not."""
+    aside = sp.Float(_INSIDE * float(np.ptp(domain.bounds, axis=1).max()))
+    return Within(material, aside, *(Normal(f"n_{symbol.name}", real=True) for symbol in domain.space))
 
 
 def _on_place(
@@ -211,6 +222,7 @@ def _on_place(
     source: int,
     domain: DomainLike,
     flows: Callable[[sp.Expr], sp.Expr],
+    materials: set[sp.Expr],
     common: dict[str, Any],
 ) -> Statement:
     if isinstance(condition.on, np.ndarray):
@@ -232,6 +244,7 @@ def _on_place(
         except GeometryError as error:
             raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
     residual = residual_of(condition.equation, name).replace(Flux, flows)
+    residual = residual.xreplace({own: _just_inside(own, domain) for own in residual.atoms(sp.Piecewise) & materials})
     return Statement(name, source, lowered(residual, domain, name, normals=True), OnPart(part), **common)
 
 

@@ -1,7 +1,7 @@
-"""NUMBERS: what a solution is asked for, each with its error."""
+"""NUMBERS: values, integrals, extremes and events of a solution, each with its error."""
 
 from pibls.quantities.measures import Measures
-from pibls.quantities.points import ValueFunction
 from pibls.quantities.quantity import Quantity
+from pibls.quantities.values import ValueFunction
 
 __all__ = ["Measures", "Quantity", "ValueFunction"]

@@ -13,10 +13,11 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import InputError
-from pibls.problem.expressions import Expression
-from pibls.quadrature.roots import bracketed
+from pibls.problem.field_expressions import Expression
+from pibls.quadrature.roots import CLOSE, bracketed
+from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.quantities.sources import Source
+from pibls.refinement.standards import PLAIN
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.json_records import Network
@@ -24,10 +25,9 @@ from pibls.solution.json_records import Network
 __all__ = ["Events"]
 
 _PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
-_NOTHING = 1e-9  # of the largest value: so small a value at the start is zero
 
 
-class Course(Protocol):
+class TimeCourse(Protocol):
     """Values at times, of the solution (0) or of the richer one (1)."""
 
     def __call__(self, times: FloatArray, number: int) -> FloatArray:
@@ -38,12 +38,12 @@ class Course(Protocol):
 class Events:
     """Finds when a function of time becomes zero, or a relation true."""
 
-    source: Source
+    pair: SolutionPair
 
-    def of(self, course: Course, *, relation: bool) -> Quantity:
+    def of(self, course: TimeCourse, *, relation: bool) -> Quantity:
         """Return the first time at which a course becomes zero, or for a relation positive."""
         times = self._times()
-        both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.source.both))]
+        both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
         own, other = both[0], both[-1]
         if own is None:
             values = course(times, 0)
@@ -51,21 +51,21 @@ class Events:
             return Quantity(np.inf, np.nan, None, words)
         here = np.array([own])
         if own == times[0]:
-            return self.source.quantity(own, 0.0)
+            return self.pair.quantity(own, 0.0)
         apart = abs(own - other) if other is not None else np.inf
-        if self.source.richer is not None:
-            width = 1e-4 * (times[-1] - times[0])
+        if self.pair.richer is not None:
+            width = PLAIN * (times[-1] - times[0])
             ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
             rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
             gap = abs(float((course(here, 0) - course(here, 1))[0]))
             apart = max(apart, gap / abs(rise)) if rise else np.inf
-        return self.source.quantity(own, self.source.magnified * apart)
+        return self.pair.quantity(own, self.pair.magnified * apart)
 
     def _times(self) -> FloatArray:
         """Return times between which a solution changes little."""
-        low, high = self.source.solution.problem.domain.bounds[-1]
+        low, high = self.pair.solution.problem.domain.bounds[-1]
         every = [np.linspace(low, high, _FEWEST)]
-        for solution in self.source.both:
+        for solution in self.pair.both:
             own = _steps(solution.network, low, high)
             every += [a + (b - a) * np.arange(_PER_STEP) / _PER_STEP for a, b in pairwise(own)]
         return np.unique(np.concatenate(every))
@@ -78,7 +78,7 @@ class Events:
         if relation and values[0] > 0.0:
             return float(times[0])
         # A value that is zero at the start becomes zero later on.
-        start = 1 if abs(values[0]) <= _NOTHING * size else 0
+        start = 1 if abs(values[0]) <= CLOSE * size else 0
         signs = np.sign(values[start:])
         changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
         if not len(changed):
@@ -97,7 +97,7 @@ def _steps(network: Network, low: float, high: float) -> FloatArray:
     return np.array([low, high])
 
 
-def in_time(source: Source, expression: Expression, point: FloatArray | None) -> Course:
+def in_time(pair: SolutionPair, expression: Expression, point: FloatArray | None) -> TimeCourse:
     """Return an expression as a course, at a point of space if it depends on that."""
     time = expression.coordinates[-1]
     space = expression.coordinates[:-1]
@@ -110,7 +110,7 @@ def in_time(source: Source, expression: Expression, point: FloatArray | None) ->
 
     def course(times: FloatArray, number: int) -> FloatArray:
         X = np.column_stack([np.tile(fixed, (len(times), 1)), times])
-        return source.values(source.both[number], expression, X)
+        return pair.values(pair.both[number], expression, X)
 
     return course
 

@@ -12,27 +12,23 @@ from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry.sampling import kronecker
-from pibls.problem.expressions import Expression
+from pibls.problem.field_expressions import Expression
 from pibls.quadrature.roots import climbed
 from pibls.quadrature.rules import tensor
-from pibls.quantities.places import Place
-from pibls.quantities.points import errors_at
+from pibls.quantities.boxwise import BOXED, Bounded, Patchwork
+from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.quantities.rules import Bounded, Patchwork
-from pibls.quantities.sources import Source
+from pibls.quantities.values import errors_at
+from pibls.quantities.where import Where
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 
 __all__ = ["Extremes"]
 
 _FEWEST_BOXES = 64  # for a network that has no cells
-_UNKNOWN = 12  # degree of such a network
 _TRIED = 12  # boxes and pieces in which the best candidate is improved
 _ROUNDS = 27  # halvings of steps: more would be below rounding
-_MOST = 3  # coordinates
 _RINGS, _DIRECTIONS = 4, 200  # around a place, to see whether values grow without bound towards it
-_GROWS, _LASTS = 0.02, 0.5  # powers of two from ring to ring, and the share of them that is left some rings on
-_AGREES = 0.1  # of a value: solutions that differ by more do not resolve it
-_SINGULAR = 32  # places that cells may not resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,21 +44,21 @@ class _Chart:
 class Extremes:
     """The largest values at one place of a solution; the smallest are those of the negative."""
 
-    source: Source
-    place: Place
+    pair: SolutionPair
+    place: Where
 
     def of(self, expression: Expression, sign: float) -> Quantity:
         """Return the largest value of an expression times a sign."""
-        if len(self.place.domain.coordinates) > _MOST:
+        if len(self.place.domain.coordinates) > BOXED:
             raise InputError(
-                f"Largest and smallest values are found in up to {_MOST} coordinates. Here there are "
+                f"Largest and smallest values are found in up to {BOXED} coordinates. Here there are "
                 f"{len(self.place.domain.coordinates)}; use value(expression) at points instead."
             )
         groups = [[] if expression.needs_normals else self._boxes, self._pieces]
-        search = _Search(self.source, self.place, expression, sign)
+        search = _Summits(self.pair, self.place, expression, sign)
         tables = [search.table(charts) for charts in groups]
         endless = None if expression.needs_normals else search.resolved(groups, tables)
-        found = [search.highest(k, groups, tables) for k in range(len(self.source.both))]
+        found = [search.highest(k, groups, tables) for k in range(len(self.pair.both))]
         (value, X, inward), (other, _, _) = found[0], found[-1]
         if endless is not None:
             return Quantity(sign * value, np.inf, endless, "values grow without bound towards this place")
@@ -71,13 +67,13 @@ class Extremes:
         if not np.isfinite(value):
             return Quantity(sign * value, np.inf, place[0], "the expression is not finite there")
         normals = -inward if expression.needs_normals else None
-        nearby = float(errors_at(self.source, expression, place, normals, inward)[0])
-        return self.source.quantity(sign * value, max(abs(value - other) * self.source.magnified, nearby), place[0])
+        nearby = float(errors_at(self.pair, expression, place, normals, inward)[0])
+        return self.pair.quantity(sign * value, max(abs(value - other) * self.pair.magnified, nearby), place[0])
 
     @cached_property
     def _work(self) -> Patchwork:
-        network = self.source.finest
-        work = Patchwork.over(self.place, network, self.source.solution.problem.domain.bounds)
+        network = self.pair.finest
+        work = Patchwork.over(self.place, network, self.pair.solution.problem.domain.bounds)
         while not isinstance(network, CellNetwork) and 0 < len(work.boxes) < _FEWEST_BOXES:
             work = work.split(range(len(work.boxes)))
         return work
@@ -109,11 +105,11 @@ class Extremes:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _Summits:
     """Looks for the largest value of an expression times a sign."""
 
-    source: Source
-    place: Place
+    pair: SolutionPair
+    place: Where
     expression: Expression
     sign: float
 
@@ -129,14 +125,14 @@ class _Search:
             way = self.place.along(inward[held])
             along = -way if charts[0].is_surface else None
             points = self.place.lifted(X[held])
-            values = self.source.values(self.source.both[number], self.expression, points, along, way)
+            values = self.pair.values(self.pair.both[number], self.expression, points, along, way)
             heights[held] = np.where(np.isnan(values), np.inf, self.sign * values)
         return heights
 
     @cached_property
     def _side(self) -> FloatArray:
         """Places along a parameter, both ends among them."""
-        count = int(self.source.solution.diagnostics.settings.get("degree", _UNKNOWN)) // 2 + 3
+        count = self.pair.degree // 2 + 3
         return np.asarray((1.0 - np.cos(np.pi * np.arange(count) / (count - 1))) / 2)
 
     def _grid(self, charts: Sequence[_Chart]) -> FloatArray:
@@ -147,7 +143,7 @@ class _Search:
         if not charts:
             return np.empty((2, 0, 1))
         U = np.tile(self._grid(charts), (len(charts), 1))
-        both = [self._heights(number, charts, U).reshape(len(charts), -1) for number in range(len(self.source.both))]
+        both = [self._heights(number, charts, U).reshape(len(charts), -1) for number in range(len(self.pair.both))]
         return np.stack([both[0], both[-1]])
 
     def highest(
@@ -174,15 +170,15 @@ class _Search:
         return top
 
     def resolved(self, groups: Sequence[Sequence[_Chart]], tables: Sequence[FloatArray]) -> FloatArray | None:
-        """Leave out of tables what cells do not resolve; return a place towards which values grow without bound.
+        """Leave values out of tables that cells do not resolve; return a place towards which they grow without bound.
 
         In the smallest cells around a singular point derivatives are noise, in which solutions do not agree. What they
         tend to is seen farther away.
         """
-        network = self.source.finest
-        if self.source.richer is None or not isinstance(network, CellNetwork) or not len(self._space):
+        network = self.pair.finest
+        if self.pair.richer is None or not isinstance(network, CellNetwork) or not len(self._space):
             return None
-        for _ in range(_SINGULAR):
+        for _ in range(sum(map(len, groups))):
             tops = [both.max(axis=(0, 2), initial=-np.inf) for both in tables]
             group = int(np.argmax([own.max(initial=-np.inf) for own in tops]))
             chart = int(tops[group].argmax())
@@ -190,7 +186,7 @@ class _Search:
             point = int(here.max(axis=0).argmax())
             if (
                 not np.isfinite(here[:, point]).all()
-                or np.ptp(here[:, point]) <= _AGREES * np.abs(here[:, point]).max()
+                or np.ptp(here[:, point]) <= NEGLIGIBLE * np.abs(here[:, point]).max()
             ):
                 return None
             place = self.place.lifted(groups[group][chart].at(self._grid(groups[group])[point : point + 1])[0])
@@ -209,14 +205,14 @@ class _Search:
 
     @property
     def _space(self) -> tuple[object, ...]:
-        return self.source.solution.problem.domain.space
+        return self.pair.solution.problem.domain.space
 
     def _rings(self, network: CellNetwork, place: FloatArray) -> tuple[float, bool] | None:
         """Return within which radius of a place nothing is resolved, and whether values grow towards it from there.
 
         None where cells do not shrink towards the place, or nothing is resolved.
         """
-        domain, space = self.source.solution.problem.domain, len(self._space)
+        domain, space = self.pair.solution.problem.domain, len(self._space)
         smallest = float(network.halves[network.locate(place)][0, :space].min())
         ways = 2.0 * kronecker(_DIRECTIONS, space) - 1.0
         ways = ways / np.abs(ways).max(axis=1, keepdims=True)
@@ -228,8 +224,8 @@ class _Search:
             X = X[np.asarray(domain.contains(X))]
             if not len(X):
                 return None
-            own, other = (self.sign * self.source.values(s, self.expression, X) for s in self.source.both)
-            agree = np.abs(own - other).max() <= _AGREES * np.abs(own).max()
+            own, other = (self.sign * self.pair.values(s, self.expression, X) for s in self.pair.both)
+            agree = np.abs(own - other).max() <= NEGLIGIBLE * np.abs(own).max()
             first = radius if agree and not heights else first
             if first:
                 heights.append(float(own.max()))
@@ -238,4 +234,4 @@ class _Search:
         if len(heights) <= _RINGS:
             return None
         growth = -np.diff(np.log2(heights)) if min(heights) > 0.0 else np.zeros(_RINGS)
-        return first, bool(growth.min() > _GROWS and growth[0] >= _LASTS * growth[-1])
+        return first, bool(growth.min() > 0.0 and growth[0] >= MOST * growth[-1])

@@ -8,20 +8,19 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import InputError
-from pibls.problem.expressions import Expression
+from pibls.problem.field_expressions import Expression
 from pibls.quadrature.roots import ROUNDING
-from pibls.quantities.places import Place
+from pibls.quantities.boxwise import BOXED, Patchwork, RulePoints
+from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.quantities.rules import Nodes, Patchwork
-from pibls.quantities.sources import Source
+from pibls.quantities.where import Where
+from pibls.refinement.standards import NEGLIGIBLE
 
 __all__ = ["Integrals"]
 
 _ROUNDS, _MOST = 6, 400_000  # halvings of boxes in which two rules disagree, and points in all
-_MORE, _UNKNOWN = 4, 12  # points along an axis that the better rule has more; degree of a network without one
-_SHARE = 0.1  # of the error of a solution: so much may rules add to it
+_MORE = 4  # points along an axis that the better rule has more
 _SCATTERED = 2**14  # points in more coordinates than boxes are for
-_FLAT = 3  # coordinates
 _EDGE = 1e-10  # of a box: so closely are the ends of lines in it found
 
 
@@ -29,8 +28,8 @@ _EDGE = 1e-10  # of a box: so closely are the ends of lines in it found
 class Integrals:
     """Integrals over one place of a solution."""
 
-    source: Source
-    place: Place
+    pair: SolutionPair
+    place: Where
 
     def of(self, expression: Expression, *, mean: bool = False) -> Quantity:
         """Return the integral of an expression, or its mean."""
@@ -43,7 +42,7 @@ class Integrals:
         own, _, size, gap, measure, edge = table.sum(axis=1).tolist()
         error = self._apart(table) + gap + edge + ROUNDING * size
         share = measure if mean else 1.0
-        return self.source.quantity(own / share, error / share)
+        return self.pair.quantity(own / share, error / share)
 
     def means(self, expression: Expression) -> tuple[float, float]:
         """Return the mean of an expression, and that of the richer solution."""
@@ -51,7 +50,7 @@ class Integrals:
         return own / measure, other / measure
 
     def _summed(self, expression: Expression) -> FloatArray:
-        many = len(self.place.domain.coordinates) > _FLAT or self.place.domain.atoms is not None
+        many = len(self.place.domain.coordinates) > BOXED or self.place.domain.atoms is not None
         table = self._scattered(expression) if many else self._by_boxes(expression)
         if table[4].sum() == 0.0:
             raise InputError(f"There is nothing of {self.place.name} in the domain. Give another 'over'.")
@@ -60,20 +59,20 @@ class Integrals:
     def _apart(self, table: FloatArray) -> float:
         """Return the error by the richer solution: not less than if boxes added to it at random."""
         gaps = table[1] - table[0]
-        return self.source.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
+        return self.pair.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
 
     def _by_boxes(self, expression: Expression) -> FloatArray:
         """Integrate box by box, and halve boxes in which two rules disagree."""
-        solution = self.source.solution
-        order = int(solution.diagnostics.settings.get("degree", _UNKNOWN)) // 2 + 2
-        work = Patchwork.over(self.place, self.source.finest, solution.problem.domain.bounds)
+        solution = self.pair.solution
+        order = self.pair.degree // 2 + 2
+        work = Patchwork.over(self.place, self.pair.finest, solution.problem.domain.bounds)
         done, spent = np.empty((6, 0)), 0
         for _ in range(_ROUNDS):
             fine, coarse = work.nodes(order + _MORE), work.nodes(order)
             table = self._table(expression, fine, coarse, len(work.boxes))
             table[5] *= [box.is_cut for box in work.boxes]
             every, spent = np.hstack([done, table]), spent + len(fine.weights)
-            allowed = max(ROUNDING * every[2].sum(), _SHARE * self._apart(every))
+            allowed = max(ROUNDING * every[2].sum(), NEGLIGIBLE * self._apart(every))
             poor = table[3] > allowed / max(1, every.shape[1])
             if every[3].sum() <= allowed or not poor.any() or spent > _MOST:
                 break
@@ -88,21 +87,21 @@ class Integrals:
         for count in (_SCATTERED, _SCATTERED // 2):
             points, *normals, weights = place.quadrature(count)
             box = np.zeros(len(weights), dtype=np.int64)
-            rules.append(Nodes(points, weights, box, normals[0] if normals else None))
+            rules.append(RulePoints(points, weights, box, normals[0] if normals else None))
         table = self._table(expression, rules[0], rules[1], 1)
         table[5] = 0.0
         return table
 
-    def _table(self, expression: Expression, fine: Nodes, coarse: Nodes, count: int) -> FloatArray:
+    def _table(self, expression: Expression, fine: RulePoints, coarse: RulePoints, count: int) -> FloatArray:
         """Return for each box: integral, that of the richer solution, size, gap of rules, measure, edge if cut."""
-        both = self.source.compared(expression, *self._placed(fine))
-        rough = self.source.values(self.source.solution, expression, *self._placed(coarse))
+        both = self.pair.compared(expression, *self._placed(fine))
+        rough = self.pair.values(self.pair.solution, expression, *self._placed(coarse))
         own, other = (np.bincount(fine.box, fine.weights * values, count) for values in both)
         size = np.bincount(fine.box, np.abs(fine.weights * both[0]), count)
         gap = np.abs(own - np.bincount(coarse.box, coarse.weights * rough, count))
         return np.stack([own, other, size, gap, np.bincount(fine.box, fine.weights, count), _EDGE * size])
 
-    def _placed(self, nodes: Nodes) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+    def _placed(self, nodes: RulePoints) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
         """Return points, normals and the ways inwards."""
         normals = None if nodes.normals is None else self.place.along(nodes.normals)
         return self.place.lifted(nodes.points), normals, None if normals is None else -normals

@@ -15,16 +15,16 @@ from pibls.errors import InputError
 from pibls.geometry import Domain
 from pibls.problem import Field
 from pibls.problem.analysis import analysis_of
-from pibls.problem.expressions import Expression
+from pibls.problem.field_expressions import Expression
 from pibls.problem.fluxes import flux_of, traction_of
 from pibls.problem.printing import text
-from pibls.quantities.events import Course, Events, in_time, is_relation
+from pibls.quantities.events import Events, TimeCourse, in_time, is_relation
 from pibls.quantities.extremes import Extremes
 from pibls.quantities.integrals import Integrals
-from pibls.quantities.places import place_of
-from pibls.quantities.points import ValueFunction
+from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.quantities.sources import Source
+from pibls.quantities.values import ValueFunction
+from pibls.quantities.where import where_of
 from pibls.solution import Solution
 
 __all__ = ["Measures"]
@@ -37,9 +37,9 @@ class Measures:
     solution: Solution
 
     @cached_property
-    def source(self) -> Source:
+    def pair(self) -> SolutionPair:
         """The solution beside the richer one."""
-        return Source(self.solution)
+        return SolutionPair(self.solution)
 
     @property
     def domain(self) -> Domain:
@@ -49,53 +49,53 @@ class Measures:
 
     def value(self, expression: Any) -> ValueFunction:
         """Return an expression as a function of points."""
-        return ValueFunction(self.source, self.source.expression(expression, "value"), text(expression))
+        return ValueFunction(self.pair, self.pair.expression(expression, "value"), text(expression))
 
     def integral(self, expression: Any, over: Any, at: Any) -> Quantity:
         """Return the integral of an expression."""
-        place = place_of(self.domain, over, at, "integral")
-        return Integrals(self.source, place).of(self.source.expression(expression, "integral"))
+        place = where_of(self.domain, over, at, "integral")
+        return Integrals(self.pair, place).of(self.pair.expression(expression, "integral"))
 
     def mean(self, expression: Any, over: Any, at: Any) -> Quantity:
         """Return the mean of an expression."""
-        place = place_of(self.domain, over, at, "mean")
-        return Integrals(self.source, place).of(self.source.expression(expression, "mean"), mean=True)
+        place = where_of(self.domain, over, at, "mean")
+        return Integrals(self.pair, place).of(self.pair.expression(expression, "mean"), mean=True)
 
     def extreme(self, expression: Any, sign: float, over: Any, at: Any) -> Quantity:
         """Return the largest value of an expression, or with the other sign the smallest."""
         owner = "maximum" if sign > 0 else "minimum"
-        place = place_of(self.domain, over, at, owner)
-        return Extremes(self.source, place).of(self.source.expression(expression, owner), sign)
+        place = where_of(self.domain, over, at, owner)
+        return Extremes(self.pair, place).of(self.pair.expression(expression, owner), sign)
 
     def first_time(self, expression: Any, over: Any, at: Any) -> Quantity:
         """Return the first time at which an expression becomes zero, or a relation true."""
         time = self.domain.time
         if time is None:
             raise InputError("first_time is for problems in time, and this domain has none. Use a TimeInterval.")
-        own = self.source.expression(expression, "first_time")
+        own = self.pair.expression(expression, "first_time")
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
-            course = in_time(self.source, own, point)
+            course = in_time(self.pair, own, point)
         else:
             course = self._means(own, over)
-        return Events(self.source).of(course, relation=is_relation(expression))
+        return Events(self.pair).of(course, relation=is_relation(expression))
 
-    def _means(self, expression: Expression, over: Any) -> Course:
+    def _means(self, expression: Expression, over: Any) -> TimeCourse:
         """Return the mean of an expression over a region as a course in time."""
         known: dict[float, tuple[float, float]] = {}
 
         def course(times: FloatArray, number: int) -> FloatArray:
             for time in times.tolist():
                 if time not in known:
-                    place = place_of(self.domain, over, time, "first_time")
-                    known[time] = Integrals(self.source, place).means(expression)
+                    place = where_of(self.domain, over, time, "first_time")
+                    known[time] = Integrals(self.pair, place).means(expression)
             return np.array([known[time][number] for time in times.tolist()])
 
         return course
 
     def flow(self, part: Any, field: Any, at: Any) -> Quantity:
-        """Return what flows out through a part of the boundary."""
+        """Return the flow out through a part of the boundary."""
         carried = list(analysis_of(self.solution.problem).carriers)
         name = field.label if isinstance(field, Field) else field
         if name is None and len(carried) == 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Measurable:
-    """What a solution says in numbers: values, integrals, extremes, flows, forces, events; each with its error."""
+    """Offers quantities: values, integrals, extremes, flows, forces, events; each with its error."""
 
     @cached_property
     def _measures(self) -> Any:
@@ -112,7 +112,7 @@ class Measurable:
         return self._measures.first_time(expression, over, at)
 
     def flow(self, part: Any, field: Any = None, *, at: float | None = None) -> Any:
-        """Return what flows out of the domain through a part of its boundary: the integral of −k ∂u/∂n.
+        """Return the flow out of the domain through a part of its boundary: the integral of −k ∂u/∂n.
 
         The flux is that of the equation, with all that is in its divergence; see :func:`~pibls.flux`. Through an
         interface it is what flows from inside to outside.

@@ -14,23 +14,23 @@ from pibls.cells.surface import Piece, Rule, pieces, pieces_within
 from pibls.checks import FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry.base import Region
-from pibls.quadrature.roots import CLOSE, held_ranges
+from pibls.quadrature.roots import CLOSE, ROUNDING, held_ranges
 from pibls.quadrature.rules import gauss, tensor
-from pibls.quantities.places import Place
+from pibls.quantities.where import Where
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.json_records import Network
 
-__all__ = ["Bounded", "Nodes", "Patchwork"]
+__all__ = ["Bounded", "RulePoints", "Patchwork"]
 
+BOXED = 3  # coordinates in which places are divided into boxes
 _LINES = 8  # across a cut box, for each of three steps of accuracy
-_INSIDE = 1e-13
 
 Inside = Callable[[FloatArray], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class RulePoints:
     """Points with weights, the number of the box that each is in, and normals on surfaces."""
 
     points: FloatArray
@@ -69,12 +69,12 @@ def _beside(piece: Piece, box: Bounded) -> bool:
 class Patchwork:
     """A place, divided into boxes."""
 
-    place: Place
+    place: Where
     kind: Callable[[FloatArray], Any] | None  # tells kinds of points apart
     boxes: list[Bounded]
 
     @classmethod
-    def over(cls, place: Place, network: Network, bounds: FloatArray) -> Patchwork:
+    def over(cls, place: Where, network: Network, bounds: FloatArray) -> Patchwork:
         """Return a place divided into the boxes on which a network is smooth."""
         branch = network.branch if isinstance(network, CellNetwork) else None
         made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [])
@@ -92,7 +92,7 @@ class Patchwork:
         return made
 
     def _along(self, network: CellNetwork, whole: Bounded) -> list[Bounded]:
-        """Return what there is in the cells of a network: in a half there is only what is in the whole."""
+        """Return the cells of a network with the pieces in them: a half has only pieces of the whole."""
         boxes, found = network.boxes(np.stack([whole.low, whole.high], axis=1)), []
         level = self._divided([(whole, whole.low, whole.high)], [0])
         while level:
@@ -146,11 +146,11 @@ class Patchwork:
                 space = shape.domain if isinstance(shape, Product) else shape
                 assert isinstance(space, Region)
                 level = space.level(X[:, : space.dimension])
-                held &= np.asarray(level > _INSIDE * space.thickness + space.rounding)
+                held &= np.asarray(level > ROUNDING * space.thickness + space.rounding)
         return held
 
     def split(self, chosen: Sequence[int]) -> Patchwork:
-        """Return what there is in the halves, along all axes, of some of the boxes."""
+        """Return the halves, along all axes, of some of the boxes."""
         made = Patchwork(self.place, self.kind, [])
         for number in chosen:
             box = self.boxes[number]
@@ -162,7 +162,7 @@ class Patchwork:
             made.boxes += made._divided(halves)
         return made
 
-    def nodes(self, order: int) -> Nodes:
+    def nodes(self, order: int) -> RulePoints:
         """Return a rule with about so many points along each axis of a box."""
         surface = self.place.part is not None
         found: list[tuple[FloatArray, FloatArray, IntArray, FloatArray | None]] = []
@@ -175,10 +175,10 @@ class Patchwork:
             found += [(r.points, r.weights, np.full(len(r.weights), number), r.normals) for r in rules]
         if not found:
             d = len(self.place.domain.coordinates)
-            return Nodes(np.empty((0, d)), np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, d)))
+            return RulePoints(np.empty((0, d)), np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, d)))
         points, weights, box_of, normals = zip(*found, strict=True)
         along = np.concatenate(normals) if surface else None
-        return Nodes(np.concatenate(points), np.concatenate(weights), np.concatenate(box_of), along)
+        return RulePoints(np.concatenate(points), np.concatenate(weights), np.concatenate(box_of), along)
 
     def _whole(self, numbers: list[int], order: int) -> tuple[FloatArray, FloatArray, IntArray]:
         low, high = (np.array([getattr(self.boxes[n], end) for n in numbers]) for end in ("low", "high"))
@@ -207,7 +207,7 @@ class Patchwork:
 
 
 def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
-    """Return points and weights of what is inside, in a box of one to three coordinates."""
+    """Return points and weights of the inner part of a box of one to three coordinates."""
     lines = _LINES * max(1, order // _LINES + 1)
     if len(low) == 1:
         nodes, own = gauss(order)

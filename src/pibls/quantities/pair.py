@@ -14,7 +14,7 @@ from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import orthonormal
 from pibls.geometry.across import BESIDE
 from pibls.problem import MultiIndex
-from pibls.problem.expressions import Expression
+from pibls.problem.field_expressions import Expression
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.quantity import Quantity
 from pibls.solution import Solution
@@ -22,15 +22,16 @@ from pibls.solution.celled import CellNetwork
 from pibls.solution.json_records import Network
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Source"]
+__all__ = ["SolutionPair"]
 
-_SAMPLES, _SEED = 2000, 20
+_SAMPLES = 2000  # points at which two solutions are compared all over the domain
+_UNKNOWN = 12  # degree of a network that has none
 _HIGHEST = 2  # degrees that a rougher solution lacks: one alone may be missing for symmetry
 _ASIDE = 1e-6  # of a part: how far from a wall one is plainly on one side
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class SolutionPair:
     """A solution, and the richer one if there is any."""
 
     solution: Solution
@@ -60,6 +61,11 @@ class Source:
         coefficients = own.weights @ transform / np.square(transform).sum(axis=0)
         coefficients[..., low:] = 0.0
         return replace(self.solution, network=replace(own, weights=coefficients @ transform.T), richer=None)
+
+    @property
+    def degree(self) -> int:
+        """The degree of the functions on a cell."""
+        return int(self.solution.diagnostics.settings.get("degree", _UNKNOWN))
 
     @property
     def finest(self) -> Network:
@@ -149,7 +155,7 @@ class Source:
         estimate = self.solution.error_estimate
         if self.richer is None or not estimate or not np.isfinite(estimate):
             return 1.0
-        X, roots = self.solution.spread(_SAMPLES, _SEED)
+        X, roots = self.solution.spread(_SAMPLES, seed=1)
         names = self.solution.problem.field_names
         wanted = [(name, (0,) * X.shape[1]) for name in names]
         own, other = (dict(zip(names, s.evaluate(X, wanted), strict=True)) for s in self.both)

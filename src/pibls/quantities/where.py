@@ -14,11 +14,11 @@ from pibls.geometry import Box, Domain, Implicit, Interval, Part, Product, TimeI
 from pibls.geometry.patch import TimedPatch
 from pibls.problem import Interface
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Where", "where_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Where:
     """A region or a surface, in space alone at one time, or in all coordinates."""
 
     domain: Domain  # of the problem; at a time, that of space
@@ -37,12 +37,12 @@ class Place:
         return normals if self.time is None else np.column_stack([normals, np.zeros(len(normals))])
 
 
-def place_of(domain: Domain, over: Any, at: Any, owner: str) -> Place:
+def where_of(domain: Domain, over: Any, at: Any, owner: str) -> Where:
     """Return the place that a quantity is taken over, at a time if there is one.
 
     >>> x, t = sp.symbols("x t")
     >>> rod = Interval((x, 0, 1))
-    >>> place_of(rod * TimeInterval(t, 0, 2), rod.left, 1, "integral").part.measure
+    >>> where_of(rod * TimeInterval(t, 0, 2), rod.left, 1, "integral").part.measure
     1.0
     """
     time = _time(domain, at, owner)
@@ -53,18 +53,18 @@ def place_of(domain: Domain, over: Any, at: Any, owner: str) -> Place:
         space = domain.domain
     latest = float(domain.bounds[-1, 1])
     if over is None:
-        return Place(space, space, None, time, latest, "the domain")
+        return Where(space, space, None, time, latest, "the domain")
     if isinstance(over, Interface):
-        return Place(space, None, _interface(space, over), time, latest, over.place)
+        return Where(space, None, _interface(space, over), time, latest, over.place)
     if isinstance(over, Part):
-        return Place(space, None, _part(space, over, time, owner), time, latest, repr(over))
+        return Where(space, None, _part(space, over, time, owner), time, latest, repr(over))
     if isinstance(over, Domain) and set(over.coordinates) == set(space.coordinates):
         if over.coordinates != space.coordinates:
             raise InputError(
                 f"The 'over' parameter of {owner} has the coordinates {over.coordinates}, and the domain has "
                 f"{space.coordinates}. Make it with the same coordinates in the same order."
             )
-        return Place(space, over, None, time, latest, repr(over))
+        return Where(space, over, None, time, latest, repr(over))
     remedy = " Say at=..., a time." if domain.time is not None and time is None else ""
     raise InputError(
         f"The 'over' parameter of {owner} must be a part of the boundary such as square.left, an Interface, or a shape "
@@ -104,7 +104,7 @@ def _timed(domain: Product, part: Part) -> Part:
 
 
 def _within(space: Domain, part: Part) -> Part:
-    """Return what of the boundary of a shape lies inside a domain."""
+    """Return the part of the boundary of a shape that lies inside a domain."""
     inner = part.where(lambda X: space.contains(X) & ~space.boundary.contains(X))
     return Part(space, part.name, inner.patches)
 

@@ -1,4 +1,4 @@
-"""Expressions of fields as functions of points: what a quantity is made of."""
+"""Expressions of fields as functions of points, for quantities."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Expression:
 
     @classmethod
     def of(cls, expression: object, problem: Problem, known: Mapping[sp.Symbol, sp.Expr], owner: str) -> Expression:
-        """Return an expression of the fields of a problem; of a relation, what is positive where it holds.
+        """Return an expression of the fields of a problem; for a relation, one that is positive where it holds.
 
         >>> from pibls.problems import poisson
         >>> problem = poisson()
@@ -137,7 +137,7 @@ class Expression:
 
 
 def _scalar(expression: object, owner: str) -> sp.Expr:
-    """Return an expression; a relation as what is positive where it holds."""
+    """Return an expression; for a relation, one that is positive where it holds."""
     if isinstance(expression, sp.core.relational.Relational) and not isinstance(expression, sp.Eq):
         return expression.gts - expression.lts
     if isinstance(expression, int | float) and not isinstance(expression, bool):

@@ -10,8 +10,8 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import GeometryError, InputError
 from pibls.geometry.sampling import kronecker
-from pibls.problem.expressions import Expression
-from pibls.quantities.sources import Source
+from pibls.problem.field_expressions import Expression
+from pibls.quantities.pair import SolutionPair
 from pibls.solution.celled import CellNetwork
 from pibls.solution.field_functions import gather, inside_of
 
@@ -24,7 +24,7 @@ _AROUND = 8  # points of a cell that tell how far two solutions are apart in it
 class ValueFunction:
     """An expression of a solution as a function of points; call it like the solution."""
 
-    source: Source
+    pair: SolutionPair
     expression: Expression
     name: str
 
@@ -37,16 +37,16 @@ class ValueFunction:
         return self._of(X, outside, named, error=True)
 
     def _of(self, X: Any, outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
-        solution = self.source.solution
+        solution = self.pair.solution
         points, shaped = gather(solution.coordinate_names, X, named, f"value of {self.name}")
         mask = inside_of(solution, points, outside, f"value of {self.name}")
         found, own = np.full(len(points), np.nan), points[mask]
         if len(own):
             normals = self._normals(own)
             found[mask] = (
-                errors_at(self.source, self.expression, own, normals)
+                errors_at(self.pair, self.expression, own, normals)
                 if error
-                else self.source.values(solution, self.expression, own, normals, None if normals is None else -normals)
+                else self.pair.values(solution, self.expression, own, normals, None if normals is None else -normals)
             )
         return shaped(found)
 
@@ -54,7 +54,7 @@ class ValueFunction:
         if not self.expression.needs_normals:
             return None
         try:
-            return np.asarray(self.source.solution.problem.domain.boundary.normals(X))
+            return np.asarray(self.pair.solution.problem.domain.boundary.normals(X))
         except GeometryError as error:
             raise InputError(f"The value of {self.name} needs outward normals: {error}") from error
 
@@ -63,7 +63,7 @@ class ValueFunction:
 
 
 def errors_at(
-    source: Source,
+    pair: SolutionPair,
     expression: Expression,
     X: FloatArray,
     normals: FloatArray | None = None,
@@ -73,21 +73,21 @@ def errors_at(
 
     At a point both may cross, and be wrong all the same.
     """
-    if source.richer is None:
+    if pair.richer is None:
         return np.full(len(X), np.nan)
     inward = inward if normals is None else -normals
-    own, other = source.compared(expression, X, normals, inward)
+    own, other = pair.compared(expression, X, normals, inward)
     apart = np.abs(own - other)
-    network = source.richer.network
+    network = pair.richer.network
     if isinstance(network, CellNetwork) and not expression.needs_normals:
         parts = network.locate(X)
         pattern = 2.0 * kronecker(_AROUND, X.shape[1]) - 1.0
         Y = network.centers[parts, None] + network.halves[parts, None] * pattern
         Y = Y.reshape(-1, X.shape[1])
-        held = np.asarray(source.solution.problem.domain.contains(Y))
+        held = np.asarray(pair.solution.problem.domain.contains(Y))
         gaps = np.zeros(len(Y))
-        one, two = source.compared(expression, Y[held])
+        one, two = pair.compared(expression, Y[held])
         gaps[held] = np.square(one - two)
         count = np.maximum(held.reshape(len(X), -1).sum(axis=1), 1)
         apart = np.maximum(apart, np.sqrt(gaps.reshape(len(X), -1).sum(axis=1) / count))
-    return np.asarray(source.magnified * apart)
+    return np.asarray(pair.magnified * apart)
