@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled
+from pibls.cells.filling import Filling, head_on
 from pibls.cells.surface import Piece, Rule, pieces, pieces_within
 from pibls.checks import FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
@@ -24,6 +24,7 @@ from pibls.solution.json_records import Network
 __all__ = ["Bounded", "RulePoints", "Patchwork"]
 
 BOXED = 3  # coordinates in which places are divided into boxes
+_MORE = 4  # points along an axis that the better of two rules has more
 _LINES = 8  # across a cut box, for each of three steps of accuracy
 
 Inside = Callable[[FloatArray], Any]
@@ -72,6 +73,7 @@ class Patchwork:
     place: Where
     kind: Callable[[FloatArray], Any] | None  # tells kinds of points apart
     boxes: list[Bounded]
+    fillings: dict[tuple[int, int], Filling] = field(default_factory=dict)
 
     @classmethod
     def over(cls, place: Where, network: Network, bounds: FloatArray) -> Patchwork:
@@ -79,7 +81,7 @@ class Patchwork:
         branch = network.branch if isinstance(network, CellNetwork) else None
         made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [])
         shapes = [place.domain] if place.region in (None, place.domain) else [place.domain, place.region]
-        cuts = tuple(piece for shape in shapes if not _is_box(shape) for piece in _pieces(shape.boundary.patches))
+        cuts = tuple(piece for shape in shapes if not is_box(shape) for piece in _pieces(shape.boundary.patches))
         held = () if place.part is None else tuple(_pieces(place.part.patches))
         bounds = np.asarray(bounds, dtype=np.float64)
         whole = Bounded(bounds[:, 0], bounds[:, 1], (0,), cuts, held)
@@ -141,8 +143,8 @@ class Patchwork:
     def _inside(self, X: FloatArray) -> Any:
         """Tell which points are in the domain and in the region."""
         held = np.ones(len(X), dtype=np.bool_)
-        for shape in (self.place.domain, self.place.region):
-            if shape is not None and not _is_box(shape):
+        for shape in dict.fromkeys((self.place.domain, self.place.region)):
+            if shape is not None and not is_box(shape):
                 space = shape.domain if isinstance(shape, Product) else shape
                 assert isinstance(space, Region)
                 level = space.level(X[:, : space.dimension])
@@ -162,7 +164,21 @@ class Patchwork:
             made.boxes += made._divided(halves)
         return made
 
-    def nodes(self, order: int) -> RulePoints:
+    @property
+    def count(self) -> int:
+        """Number of boxes."""
+        return len(self.boxes)
+
+    @property
+    def cut(self) -> list[bool]:
+        """Whether ends of lines are to be found in each box."""
+        return [box.is_cut for box in self.boxes]
+
+    def rules(self, order: int) -> list[RulePoints]:
+        """Return a better and a worse rule, the latter with about so many points along each axis of a box."""
+        return [self.points(order + _MORE), self.points(order)]
+
+    def points(self, order: int) -> RulePoints:
         """Return a rule with about so many points along each axis of a box."""
         surface = self.place.part is not None
         found: list[tuple[FloatArray, FloatArray, IntArray, FloatArray | None]] = []
@@ -197,7 +213,12 @@ class Patchwork:
             return held & (self.kind(full) == kind) if self.kind is not None and len(box.kinds) > 1 else held
 
         space = slice(0, len(box.low) - time)
-        X, weights = _filled(inside, box.low[space], box.high[space], order)
+        key = (id(box), kind)
+        if key not in self.fillings and len(box.low[space]) == 2:
+            ends = box.low[space], box.high[space]
+            self.fillings[key] = Filling(inside, *ends, head_on(inside, *ends))
+        known = self.fillings.get(key)
+        X, weights = _filled(inside, box.low[space], box.high[space], order) if known is None else _lines(known, order)
         if time:
             s, shares = gauss(order)
             times = box.low[-1] + (box.high[-1] - box.low[-1]) * s
@@ -208,7 +229,6 @@ class Patchwork:
 
 def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
     """Return points and weights of the inner part of a box of one to three coordinates."""
-    lines = _LINES * max(1, order // _LINES + 1)
     if len(low) == 1:
         nodes, own = gauss(order)
         ends = held_ranges(lambda t: inside(t[:, None]), float(low[0]), float(high[0]))
@@ -216,8 +236,7 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
         width = (stop - start)[:, None]
         return (start[:, None] + width * nodes).reshape(-1, 1), (width * own).ravel()
     if len(low) == 2:
-        X, weights, _ = filled(inside, low, high, None, lines, order)
-        return X, weights
+        return _lines(Filling(inside, low, high, head_on(inside, low, high)), order)
     found = []
     for place, share in zip(*gauss(order), strict=True):
         at = low[0] + (high[0] - low[0]) * place
@@ -230,13 +249,19 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
     return np.concatenate([points for points, _ in found]), np.concatenate([shares for _, shares in found])
 
 
+def _lines(filling: Filling, order: int) -> tuple[FloatArray, FloatArray]:
+    X, weights, _ = filling.rule(_LINES * (order // _LINES + 1), order)
+    return X, weights
+
+
 def _on(box: Bounded, order: int) -> list[Rule]:
     """Return points of the surfaces of a place in a box."""
     rules = (piece.rule(box.low, box.high, order, turns=True) for piece in box.held)
     return [rule for rule in rules if rule is not None]
 
 
-def _is_box(shape: Domain) -> bool:
+def is_box(shape: Domain) -> bool:
+    """Tell whether a domain is a box, in space and time."""
     space = shape.domain if isinstance(shape, Product) else shape
     return isinstance(space, Box | TimeInterval)
 

@@ -10,18 +10,21 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.problem.field_expressions import Expression
 from pibls.quadrature.roots import ROUNDING
-from pibls.quantities.boxwise import BOXED, Patchwork, RulePoints
+from pibls.quantities.boxwise import BOXED, Patchwork, RulePoints, is_box
 from pibls.quantities.pair import SolutionPair
+from pibls.quantities.partwise import Parts
 from pibls.quantities.quantity import Quantity
 from pibls.quantities.where import Where
 from pibls.refinement.standards import NEGLIGIBLE
+from pibls.solution.celled import CellNetwork
 
 __all__ = ["Integrals"]
 
 _ROUNDS, _MOST = 6, 400_000  # halvings of boxes in which two rules disagree, and points in all
-_MORE = 4  # points along an axis that the better rule has more
 _SCATTERED = 2**14  # points in more coordinates than boxes are for
-_EDGE = 1e-10  # of a box: so closely are the ends of lines in it found
+_EDGE = (
+    1e-10  # of an integral: so closely are the ends of lines in a box found; boxes that agree as well are not halved
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +66,28 @@ class Integrals:
 
     def _by_boxes(self, expression: Expression) -> FloatArray:
         """Integrate box by box, and halve boxes in which two rules disagree."""
-        solution = self.pair.solution
         order = self.pair.degree // 2 + 2
-        work = Patchwork.over(self.place, self.pair.finest, solution.problem.domain.bounds)
+        work = self._divided()
         done, spent = np.empty((6, 0)), 0
         for _ in range(_ROUNDS):
-            fine, coarse = work.nodes(order + _MORE), work.nodes(order)
-            table = self._table(expression, fine, coarse, len(work.boxes))
-            table[5] *= [box.is_cut for box in work.boxes]
+            fine, coarse = work.rules(order)
+            table = self._table(expression, fine, coarse, work.count)
+            table[5] *= work.cut
             every, spent = np.hstack([done, table]), spent + len(fine.weights)
-            allowed = max(ROUNDING * every[2].sum(), NEGLIGIBLE * self._apart(every))
+            allowed = max(_EDGE * every[2].sum(), NEGLIGIBLE * self._apart(every))
             poor = table[3] > allowed / max(1, every.shape[1])
             if every[3].sum() <= allowed or not poor.any() or spent > _MOST:
                 break
             done, work = np.hstack([done, table[:, ~poor]]), work.split(np.flatnonzero(poor).tolist())
         return every
+
+    def _divided(self) -> Patchwork | Parts:
+        """Return the place divided into boxes, or a curved domain in space into parts of cells."""
+        place, network = self.place, self.pair.finest
+        curved = place.region == place.domain and len(place.domain.space) == BOXED and not is_box(place.domain)
+        if curved and isinstance(network, CellNetwork):
+            return Parts.of(self.pair.solution, network, self.pair.degree)
+        return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds)
 
     def _scattered(self, expression: Expression) -> FloatArray:
         """Integrate with points all over the place."""
