@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         unknown,
         von_mises,
     )
-    from pibls.quantities import Quantity
+    from pibls.quantities import Quantity, flow, integral, maximum, mean, minimum
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.status import Status
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
-__all__ += ["Convection", "Quantity", "curl", "von_mises"]
+__all__ += ["Convection", "Quantity", "curl", "flow", "integral", "maximum", "mean", "minimum", "von_mises"]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon", "Problem"]
 __all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
@@ -99,7 +99,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
-    "quantities": ("Quantity",),
+    "quantities": ("Quantity", "flow", "integral", "maximum", "mean", "minimum"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("solve",),
     "paper.cross_validation": ("cross_validate",),
