@@ -44,7 +44,7 @@ ORDER = [
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-# A solution offers quantities, plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.
+# A solution offers quantities, plot() and grow(), a problem to_text(), which live to their right: the import waits.
 DEFERRED = {("solution", "quantities"), ("solution", "report"), ("solution", "tuning"), ("problem", "text")}
 HEAVY = (
     "torch",

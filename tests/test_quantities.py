@@ -241,3 +241,29 @@ def test_a_stored_solution_has_the_same_quantities(torsion, tmp_path):
 def test_what_cannot_be_asked_is_refused(torsion, ask, words):
     with pytest.raises(pb.PiblsError, match=words):
         ask(torsion)
+
+
+def test_a_solve_goes_on_until_its_goal_is_known(torsion):
+    problem, flow = torsion.problem, pb.flow(SQUARE.left)
+    for tol in (1e-3, 1e-5):
+        found = flow(pb.solve(problem, goal=flow, tol=tol))
+        assert found.error <= tol * found.value
+        assert within(found, 0.5)
+    coarse = pb.solve(problem, goal=pb.mean(u), tol=1e-4)
+    assert coarse.status == "converged"
+    assert "The quantity is 0.0702" in coarse.diagnostics.message
+    assert coarse.network.cells < torsion.network.cells
+    own = pb.solve(problem, goal=lambda solution: solution.maximum(u), tol=1e-4)
+    assert within(own.maximum(u), 0.14734)
+
+
+def test_a_goal_without_bound_is_not_met():
+    corner = pb.Polygon((x, y), [(-1, -1), (1, -1), (1, 0), (0, 0), (0, 1), (-1, 1)])
+    problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), corner, [pb.Dirichlet(u, 0)])
+    solution = pb.solve(problem, goal=pb.minimum(u.diff(x)), tol=1e-2)
+    assert solution.status == "stalled"
+    assert "without bound" in solution.diagnostics.message
+    with pytest.raises(pb.PiblsError, match="must return one Quantity"):
+        pb.solve(problem, goal=lambda solution: 3, tol=1e-2)
+    with pytest.raises(pb.PiblsError, match="a method or points of your own"):
+        pb.solve(problem, goal=pb.mean(u), method=pb.PIELM(nodes=10))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import sympy as sp
+from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
@@ -81,7 +82,8 @@ class Function:
             columns += list(normals.T)
         columns += values
         columns += [_call_data(node, arguments, X) for node, arguments in self._data]
-        columns += [inner(X - aside * normals) for aside, inner in self._within if normals is not None]
+        if normals is not None:
+            columns += [inner(X, None, list((X - aside * normals).T)) for aside, inner in self._within]
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(self._call(*columns)[0])
@@ -176,8 +178,24 @@ def compile_function(
     except Exception as error:
         raise _not_numerical(expression, error) from error
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
-    within = tuple((float(node.args[1]), compile_function(node.args[0], coordinates)) for node in materials)
+    within = tuple((float(node.args[1]), _branching(node.args[0], coordinates)) for node in materials)
     return Function(expression, coordinates, extra, None, needs_normals, call, data, within)
+
+
+def _branching(material: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Function:
+    beside = tuple(sp.Dummy(symbol.name, real=True) for symbol in coordinates)
+    return compile_function(switched_at(material, dict(zip(coordinates, beside, strict=True))), coordinates, beside)
+
+
+def switched_at(expression: sp.Expr, beside: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr:
+    """Return an expression whose branches are those at other coordinates, with its values at its own.
+
+    >>> x, z = sp.symbols("x z", real=True)
+    >>> switched_at(sp.Piecewise((x, x > 0), (2 * x, True)), {x: z})
+    Piecewise((x, z > 0), (2*x, True))
+    """
+    places = {own for own in expression.atoms(Relational) if own.free_symbols <= set(beside)}
+    return expression.xreplace({own: own.xreplace(dict(beside)) for own in places})
 
 
 @lru_cache(maxsize=1024)

@@ -12,14 +12,13 @@ import sympy as sp
 from pibls.checks import FloatArray, shorten
 from pibls.errors import ProblemError
 from pibls.problem.conditions import residual_of
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, compile_function, switched_at
 from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import Flux, Inside, Side
 from pibls.problem.lowering import MultiIndex, slots_of
 from pibls.problem.operators import resolve
 from pibls.problem.problem import Problem
 from pibls.problem.statements import checked
-from pibls.problem.switches import has_branches
 from pibls.problem.symbols import Field, Normal
 
 State = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]], float], Sequence[FloatArray]]
@@ -90,13 +89,14 @@ class Expression:
         return cls(plain, domain.coordinates, used, sides)
 
     @cached_property
-    def _function(self) -> Function:
-        return compile_function(self.plain, self.coordinates, (*self.slots, *self.sides))
+    def _beside(self) -> tuple[sp.Symbol, ...]:
+        """The coordinates at which its branches are chosen: on an interface, just beside it."""
+        return tuple(sp.Dummy(symbol.name, real=True) for symbol in self.coordinates)
 
     @cached_property
-    def switches(self) -> bool:
-        """Whether it has branches: on an interface it is then to be evaluated beside it."""
-        return has_branches(self.plain)
+    def _function(self) -> Function:
+        switched = switched_at(self.plain, dict(zip(self.coordinates, self._beside, strict=True)))
+        return compile_function(switched, self.coordinates, (*self.slots, *self.sides, *self._beside))
 
     @property
     def needs_normals(self) -> bool:
@@ -131,9 +131,8 @@ class Expression:
             values |= dict(zip(wanted, state(Y, list(wanted.values()), own), strict=True))
         for symbol, (side, inner) in self.sides.items():
             values[symbol] = inner._on(side, X, normals, state, beside)
-        places = beside(own) if self.switches else X
         given = [values[symbol] for symbol in (*self.slots, *self.sides)]
-        return self._function.where_real(places, normals, given)
+        return self._function.where_real(X, normals, [*given, *beside(own).T])
 
 
 def _scalar(expression: object, owner: str) -> sp.Expr:

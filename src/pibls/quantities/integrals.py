@@ -83,10 +83,11 @@ class Integrals:
 
     def _divided(self) -> Patchwork | Parts:
         """Return the place divided into boxes, or a curved domain in space into parts of cells."""
-        place, network = self.place, self.pair.finest
-        curved = place.region == place.domain and len(place.domain.space) == BOXED and not is_box(place.domain)
-        if curved and isinstance(network, CellNetwork):
-            return Parts.of(self.pair.solution, network, self.pair.degree)
+        place, network, region = self.place, self.pair.finest, self.place.region
+        curved = region is not None and not (is_box(place.domain) and is_box(region))
+        solid = len(place.domain.space) == BOXED == len(place.domain.coordinates)
+        if region is not None and curved and solid and isinstance(network, CellNetwork):
+            return Parts.of(self.pair.solution, network, self.pair.degree, region)
         return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds)
 
     def _scattered(self, expression: Expression) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import cast
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from pibls.cells.growth import tree_of
 from pibls.cells.layout import Layout
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.features.reference import Cells, draw_reference
+from pibls.geometry import Domain
+from pibls.problem import Problem
 from pibls.quantities.boxwise import RulePoints
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -22,20 +25,22 @@ _FEWER = 2  # degrees that the worse of two rules integrates exactly
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The domain of a solution in space, divided into the parts of cells."""
+    """The domain of a solution in space, or a region of it, divided into the parts of cells."""
 
     layouts: tuple[Layout, Layout]  # for a better and a worse rule
     cells: list[Cell]
 
     @classmethod
-    def of(cls, solution: Solution, network: CellNetwork, degree: int) -> Parts:
-        """Return the parts of the cells of a network."""
-        record, problem = solution.diagnostics, solution.problem
+    def of(cls, solution: Solution, network: CellNetwork, degree: int, region: Domain) -> Parts:
+        """Return the parts of the cells of a network in a region."""
+        record, domain = solution.diagnostics, cast(Domain, solution.problem.domain)
+        problem = Problem(solution.problem.equations, region if region == domain else domain & region, [])
         kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
         better = Layout(problem, draw_reference(network.dimension, degree, record.seed, kind), record.seed)
         fewer = draw_reference(network.dimension, max(1, degree - _FEWER), record.seed, kind)
         worse = Layout(problem, fewer, record.seed, better.ground)
-        return cls((better, worse), leaves(tree_of(network, better.root)))
+        low, high = domain.bounds.T
+        return cls((better, worse), leaves(tree_of(network, Cell(low.copy(), high.copy()))))
 
     @property
     def count(self) -> int:
@@ -56,8 +61,10 @@ class Parts:
             held = [(part, k) for k, cell in enumerate(self.cells) for part in layout.parts(cell)]
             rules = [layout.quadrature(part) for part, _ in held]
             boxes = [np.full(len(weights), k) for (_, weights), (_, k) in zip(rules, held, strict=True)]
-            X, weights = (np.concatenate([rule[k] for rule in rules]) for k in (0, 1))
-            found.append(RulePoints(X, weights, np.concatenate(boxes)))
+            nothing = np.empty((0, len(layout.problem.domain.coordinates)))
+            X = np.concatenate([nothing, *(points for points, _ in rules)])
+            weights = np.concatenate([nothing[:, 0], *(own for _, own in rules)])
+            found.append(RulePoints(X, weights, np.concatenate([np.empty(0, dtype=np.int64), *boxes])))
         return found
 
     def split(self, chosen: Sequence[int]) -> Parts:
