@@ -38,6 +38,7 @@ ORDER = [
     {"wellposed"},
     {"evolution"},
     {"inverse"},
+    {"spectrum"},
     {"tuning"},
     {"paper"},
     {"cli"},
