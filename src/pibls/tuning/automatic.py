@@ -167,11 +167,12 @@ def solve(
             elif isinstance(method, Cells) or (method is None and points is None):
                 wishes = (shared, first, report, start, continuation, device, assume_well_posed, method)
                 way = "space-time" if isinstance(method, Cells) else time
-
-                def solved(accuracy: float) -> Solution:
-                    return Strategy(problem, accuracy, *wishes).run(way)
-
-                solution = solved(tolerance) if goal is None else solve_for(goal, tolerance, solved)
+                if goal is None:
+                    solution = Strategy(problem, tolerance, *wishes).run(way)
+                else:
+                    solution = solve_for(
+                        goal, tolerance, lambda accuracy: Strategy(problem, accuracy, *wishes).run(way)
+                    )
             else:
                 _check_without(_BY_HAND, goal=goal)
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
