@@ -37,6 +37,16 @@ def test_unchanged_data_give_the_same_solution():
     assert np.allclose(prepared.solve()(X), prepared.solution(X), rtol=0, atol=1e-12)
 
 
+def test_many_sources_are_solved_as_one_by_one():
+    prepared = pb.prepare(made(DISK, 1, y), tol=1e-6)
+    sources = [sp.cos(x), sp.Integer(3), x * y]
+    X = DISK.sample(20, seed=1)
+    for one, source in zip(prepared.solve_many(sources), sources, strict=True):
+        alone = prepared.solve(source)
+        assert np.allclose(one(X), alone(X), rtol=0, atol=0.1 * alone.error_estimate)
+        assert one.error_estimate == pytest.approx(alone.error_estimate, rel=1e-3, abs=1e-12)
+
+
 def test_jumps_across_interfaces_stay_as_they_are():
     inner = pb.Disk((x, y), (0.5, 0.5), 0.25)
     slope = pb.normal_derivative(u)

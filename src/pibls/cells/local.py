@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,6 +156,11 @@ class LocalSystems:
     def keep(self, parts: Iterable[CellPart]) -> None:
         """Forget the rows of all parts but some."""
         self._made = {part: self._made[part] for part in parts}
+
+    @property
+    def stated(self) -> Iterator[Stated]:
+        """The equations and conditions at points of parts whose rows are kept."""
+        return (own for rows in self._made.values() for own in (*rows.inside, *rows.held))
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the owners of the unknowns that are shared on faces: the faces, or walls."""

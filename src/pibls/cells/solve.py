@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ class Fit:
         Root of the square sum of the rows of each part, in units of the solution.
     unknowns, rows
         Size of the least-squares problem.
-    columns
-        Solutions with other right-hand sides, if there are any: shape (sides, fields, functions).
+    columns, left
+        Solutions with other right-hand sides, if there are any: shape (sides, fields, functions), and their residuals.
     """
 
     root: Cell
@@ -60,6 +60,12 @@ class Fit:
     unknowns: int
     rows: int
     columns: dict[CellPart, FloatArray] = field(default_factory=dict)
+    left: dict[CellPart, FloatArray] = field(default_factory=dict)
+
+    def side(self, number: int) -> Fit:
+        """Return the solution with one of several right-hand sides."""
+        weights = {part: own[number] for part, own in self.columns.items()}
+        return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
 
     @property
     def residual(self) -> float:
@@ -122,7 +128,7 @@ class Glue:
         if self.branches.work > joined:
             self._last = len(fit.parts), self.branches.work - joined
         self.local.keep(fit.parts)
-        return replace(fit, columns={})
+        return fit.side(0)
 
     def again(self, sources: Sources) -> Fit:
         """Return solutions on the last tree for other right-hand sides, as columns; they cost no factorisation."""
@@ -136,24 +142,17 @@ class Glue:
         return self._solved(loads)
 
     def _solved(self, loads: Loads) -> Fit:
-        """Return the solutions on the last tree for right-hand sides; the first of them is that of the fit."""
+        """Return the solutions on the last tree for right-hand sides, as columns."""
         unknowns, left = self._eliminated(loads)
         found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
         every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
-        squares = {
-            branch.sample: square
+        missed = {
+            branch.sample: root
             for batch, load in left.items()
-            for branch, square in zip(batch.branches, load.squares.tolist(), strict=True)
+            for branch, root in zip(batch.branches, np.sqrt(load.squares), strict=True)
         }
-        return Fit(
-            self._root,
-            tuple(every),
-            {part: own[0] for part, own in every.items()},
-            {part: math.sqrt(squares[part]) for part in every},
-            len(every) * self.rows.width,
-            0,
-            every,
-        )
+        size = len(every) * self.rows.width
+        return Fit(self._root, tuple(every), {}, {}, size, 0, every, {part: missed[part] for part in every})
 
     def _loaded(self, branch: Branch, sources: Sources) -> Load:
         assert branch.system is not None
@@ -196,7 +195,9 @@ class Glue:
             unknowns = self._least(tree, unknowns)
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
-            missed = sum(float(load.squares.sum()) for load in left) + sum(float(np.square(own).sum()) for own in sums)
+            missed = sum(float(load.squares[:, 0].sum()) for load in left) + sum(
+                float(np.square(own).sum()) for own in sums
+            )
             found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
 

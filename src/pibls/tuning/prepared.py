@@ -12,17 +12,17 @@ import sympy as sp
 from pibls.budget import Budget
 from pibls.cells import solve_cells, suits_cells
 from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.fitters import Linear
 from pibls.cells.linear import start_of
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import Fit, Glue
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.problem import Across, AtPoints, Field, Problem, Statement
+from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.interface import AnyCondition
 from pibls.refinement import Course, Reason, Stop, verdict
 from pibls.refinement.patience import TREES
@@ -33,6 +33,8 @@ from pibls.tuning.automatic import solve
 from pibls.tuning.diagnosis import flaw_of
 
 __all__ = ["Prepared", "prepare"]
+
+_TOGETHER = 64  # right-hand sides at once: more are no faster, and take more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +91,44 @@ class Prepared:
         >>> print(solution.status, f"{solution([0.5])[0]:.6f}")
         converged 1.000000
         """
-        problem = self._restated(source, conditions)
-        made = self._again(problem) if self._found is not None else None
-        if made is not None:
-            return made
-        return solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+        return self._solved([self._restated(source, conditions)])[0]
+
+    def solve_many(self, sources: Sequence[Any], conditions: Sequence[AnyCondition] | None = None) -> list[Solution]:
+        """Solve for many sources at once, which takes less time than one by one.
+
+        Parameters
+        ----------
+        sources
+            Sources as :meth:`solve` takes them.
+        conditions
+            The conditions, with other values if need be: the same for all sources.
+
+        Examples
+        --------
+        >>> import sympy as sp, pibls as pb
+        >>> x = pb.coordinates("x")
+        >>> u = pb.field("u", x)
+        >>> beam = pb.Problem(sp.Eq(-u.diff(x, 2), 1), pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0)])
+        >>> found = pb.prepare(beam).solve_many([1, 2, sp.Integer(8) * x])
+        >>> [round(float(solution([0.5])[0]), 6) for solution in found]
+        [0.125, 0.25, 0.5]
+        """
+        problems = [self._restated(source, conditions) for source in sources]
+        stacks = (problems[start : start + _TOGETHER] for start in range(0, len(problems), _TOGETHER))
+        return [solution for stack in stacks for solution in self._solved(stack)]
+
+    def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
+        """Return solutions of problems that differ in their data alone."""
+        again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
+        return [
+            made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+            for made, problem in zip(again, problems, strict=True)
+        ]
 
     def _restated(self, source: Any, conditions: Sequence[AnyCondition] | None) -> Problem:
         """Return the problem with other data, once it is clear that only data differ."""
         old = self.problem
-        made = replace(old, conditions=old.conditions if conditions is None else conditions, exact=None)
+        made = old if conditions is None else replace(old, conditions=conditions, exact=None)
         count = len(old.equations)
         if source is not None:
             values = [_known(own, old) for own in (source if isinstance(source, Sequence) else [source])]
@@ -115,7 +145,7 @@ class Prepared:
                 sp.Eq(own.form.expression + value, value, evaluate=False)
                 for own, value in zip(equations, values, strict=True)
             ]
-            made = made.with_statements([*equations, *made.statements[count:]], equations=written)
+            made = made.with_statements([*equations, *made.statements[count:]], equations=written, exact=None)
         if len(made.statements) != len(old.statements):
             raise InputError(
                 f"The 'conditions' parameter of Prepared.solve has {len(made.statements) - count} conditions; the "
@@ -129,36 +159,42 @@ class Prepared:
                 )
         return made
 
-    def _again(self, problem: Problem) -> Solution | None:
-        """Return the solution on the trees of the first one; None where they are too coarse for the new data."""
-        found, budget = self._found, Budget.of(self.budget)
+    def _again(self, problems: Sequence[Problem]) -> list[Solution | None]:
+        """Return solutions on the trees of the first one; None where they are too coarse for the new data."""
+        found = self._found
         assert found is not None
-        places = {
+        changed = [self._changed(problem) for problem in problems]
+        with blas_threads(most=1):
+            fits = [glue.again(_sources(glue, changed)) for glue in self._factored(found)]
+            return [
+                self._judged(found, problem, new, fits[0].side(number), fits[1].side(number))
+                for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
+            ]
+
+    def _changed(self, problem: Problem) -> dict[int, Form]:
+        """Return the forms of a problem whose sources are new, by the forms that they replace."""
+        return {
             id(old): new
             for one, two in zip(self.problem.statements, problem.statements, strict=True)
             for old, new in zip(one.forms, two.forms, strict=True)
             if old.source != new.source
         }
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
-            del part
-            source = places.get(id(own.statement.form))
-            found = own.source if source is None else source.source_function(own.points, own.normals)
-            return found[:, None]
-
-        with blas_threads(most=1):
-            fits = [glue.again(sources) for glue in self._factored(found)]
-            own, layout = (restated(problem) for restated in (found.own.restated, found.layout.restated))
-            rows = Rows(own)
-            course: Course[Compared] = Course(budget, TREES, lambda *_: None)
-            changed = DataRefinement(rows, frozenset(id(own) for own in places.values()))
-            loop = Loop(Linear(Glue(rows), budget), self.tol, course, self.seed, changed)
-            made = loop.restated(found, fits[0], own, fits[1], layout)
-            course.note(loop.stage(made))
-            if not loop.is_met(made):
-                return None
-            words = verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE))
-            return loop.solution(made, made.estimate, *words)
+    def _judged(
+        self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit
+    ) -> Solution | None:
+        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells."""
+        own, layout = found.own.restated(problem), found.layout.restated(problem)
+        # Scales of rows depend on coefficients alone.
+        rows, budget = Rows(own, _balances=self._glues[0].rows._balances), Budget.of(self.budget)
+        course: Course[Compared] = Course(budget, TREES, lambda *_: None)
+        data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
+        loop = Loop(Linear(Glue(rows), budget), self.tol, course, self.seed, data)
+        made = loop.restated(found, fit, own, other, layout)
+        course.note(loop.stage(made))
+        if not loop.is_met(made):
+            return None
+        return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
 
     def _factored(self, found: Compared) -> list[Glue]:
         """Return the factors of both trees, made once."""
@@ -209,6 +245,31 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
         solution = solve_cells(problem, tol, shared, seed, lambda *_: None, start=start, diagnose=noted)
     usable = found[0] if found and solution.status != Status.ILL_POSED else None
     return Prepared(problem, solution, tol, seed, budget, usable)
+
+
+def _sources(glue: Glue, changed: Sequence[dict[int, Form]]) -> Sources:
+    """Return the sources of many problems as columns; each is evaluated once, at the points of all parts."""
+    places: dict[int, list[Stated]] = {}
+    for own in glue.local.stated:
+        places.setdefault(id(own.statement.form), []).append(own)
+    known: dict[int, FloatArray] = {}
+    for form, many in places.items():
+        if any(form in new for new in changed):
+            X, ends = np.concatenate([own.points for own in many]), np.cumsum([len(own.points) for own in many])[:-1]
+            normals = None if many[0].normals is None else np.concatenate([own.normals for own in many])
+            before = np.concatenate([own.source for own in many])
+            columns = [new[form].source_function(X, normals) if form in new else before for new in changed]
+            known |= {id(own): v for own, v in zip(many, np.split(np.stack(columns, axis=1), ends), strict=True)}
+
+    def sources(own: Stated, part: CellPart) -> FloatArray:
+        del part
+        if id(own) in known:
+            return known[id(own)]
+        form = id(own.statement.form)
+        columns = (new[form].source_function(own.points, own.normals) if form in new else own.source for new in changed)
+        return np.stack(list(columns), axis=1)
+
+    return sources
 
 
 def _known(value: Any, problem: Problem) -> sp.Expr:
