@@ -182,7 +182,7 @@ def everyday_words() -> str:
         f"At a tolerance of 1e-4, {states.count('converged')} of {len(states)} everyday problems (corners, layers, "
         f"narrow sources, jumping materials) converge and {states.count('stalled')} stall. {false or 'No'} "
         f"answer{'s are' if false > 1 else ' is'} false: an answer is false if it is called converged with an error "
-        "above three times its tolerance or estimate, if it is called ill-posed, or if its error is more than ten times "
+        "above three times its tolerance or estimate, if it is called ill-posed, or if its error is over ten times "
         f"its estimate. {within} of {len(ratios)} estimates are within a factor of 10. "
         "(`python -m benchmarks.golden --set everyday`, "
         f"{results('everyday').when()}.)"
