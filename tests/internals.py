@@ -109,6 +109,7 @@ NAMES = {
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
     "pibls.refinement.stopping": "more_budget",
     "pibls.report.colours": "decades magnitude_scale value_scale",
+    "pibls.report.grid_values": "error_names grid_points",
     "pibls.report.metrics": "METRICS error_metrics",
     "pibls.report.views": "View cell_walls choose_views",
     "pibls.solution.celled": "CellNetwork",

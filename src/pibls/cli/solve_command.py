@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # The one that takes most work to make again comes first; the record last, as it lists the others.
-_ORDER = ("save", "csv", "plot", "json")
+_ORDER = ("save", "csv", "netcdf", "vtk", "plot", "animate", "json")
 
 
 def solve(
@@ -41,6 +41,11 @@ def solve(
     csv: Annotated[
         Path | None, typer.Option(help="Write values and estimated errors on a grid; - for standard output.")
     ] = None,
+    netcdf: Annotated[Path | None, typer.Option(help="Write values and estimated errors on a grid as netCDF.")] = None,
+    vtk: Annotated[
+        Path | None, typer.Option(help="Write a mesh for ParaView: .vtu or .vtk; .pvd for a series of times.")
+    ] = None,
+    animate: Annotated[Path | None, typer.Option(help="Write a film through time: .gif or .mp4.")] = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
@@ -59,7 +64,8 @@ def solve(
         to_stdout = is_stdout(csv)
         if to_stdout and as_json:
             raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv values.csv.")
-        files = plan({"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}, found, force=force)
+        places = {"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}
+        files = plan(places | {"netcdf": netcdf, "vtk": vtk, "animate": animate}, found, force=force)
         if to_stdout:
             files.pop("csv", None)
         result = run(found, options, files, progress=False if quiet else stage_lines())
@@ -76,7 +82,7 @@ def solve(
 
 def _values_to_stdout(result: Result, quiet: bool) -> None:
     """Print the values alone on standard output; the report of the solution goes to standard error."""
-    from pibls.cli.outputs import grid_csv
+    from pibls.report.grid_values import grid_csv
 
     emit(grid_csv(result.solution).rstrip("\n"))
     if not quiet:
@@ -114,16 +120,16 @@ def _with_file(result: Result, kind: str, path: Path) -> Result:
 
 
 def _write(result: Result, kind: str, path: Path) -> None:
-    from pibls.cli.outputs import MAKER, grid_csv
+    from pibls.cli.outputs import MAKER
 
-    if kind == "save":
-        result.solution.save(path.resolve())
-    elif kind == "plot":
+    # A link may lead to a file with another ending.
+    solution, place = result.solution, path.resolve()
+    writers = {"save": solution.save, "csv": solution.to_csv, "netcdf": solution.to_netcdf, "vtk": solution.to_vtk}
+    if kind == "plot":
         ending = path.suffix.lower().lstrip(".")
         says = {"Software" if ending == "png" else "Creator": MAKER}
-        # A link may lead to a file with another ending.
-        replaced(path.resolve(), partial(result.solution.plot().savefig, dpi=150, format=ending, metadata=says))
-    elif kind == "csv":
-        write_text(path, grid_csv(result.solution))
-    else:
+        replaced(place, partial(solution.plot().savefig, dpi=150, format=ending, metadata=says))
+    elif kind == "json":
         write_text(path, to_json("solve", result.record()) + "\n")
+    else:
+        (writers | {"animate": solution.animate})[kind](place)

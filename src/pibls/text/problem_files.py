@@ -57,6 +57,8 @@ class Outputs:
     csv: str | None = None
     json: str | None = None
     save: str | None = None
+    vtk: str | None = None
+    netcdf: str | None = None
 
 
 @dataclass(frozen=True)

@@ -162,12 +162,14 @@ def solve(
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
-            return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
+            known = replace(record, operations=shared.operations, seconds=seconds, tolerance=tolerance)
+            return replace(solution, diagnostics=known)
     except (DeadlineError, ResourceError, KeyboardInterrupt) as error:
         if guard.kept is None:
             raise
         words = str(error) if isinstance(error, ResourceError) else in_words(error)
-        return cast(Solution, guard.kept(guard.words or words))
+        found = cast(Solution, guard.kept(guard.words or words))
+        return replace(found, diagnostics=replace(found.diagnostics, tolerance=tolerance))
 
 
 def _check_without(reason: str, **given: object) -> None:
