@@ -126,6 +126,7 @@ NAMES = {
     "pibls.solvers.joins": "Join",
     "pibls.solvers.mixing": "Mixing hartley",
     "pibls.solvers.rotations": "Rotations",
+    "pibls.sweeps.kept": "file_of",
     "pibls.text.condition_tables": "KINDS",
     "pibls.text.domains": "SHAPES",
     "pibls.text.formula_writer": "write_expression",

@@ -38,6 +38,7 @@ ORDER = [
     {"evolution"},
     {"inverse"},
     {"tuning"},
+    {"sweeps"},
     {"paper"},
     {"cli"},
     {"__main__"},

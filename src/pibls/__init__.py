@@ -68,12 +68,14 @@ if TYPE_CHECKING:
         normal,
         normal_derivative,
         outside,
+        parameter,
         stress,
         unknown,
     )
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.status import Status
+    from pibls.sweeps import sweep
     from pibls.text import parse, read_problem
     from pibls.tuning import solve
 
@@ -84,8 +86,8 @@ __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial",
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon", "Problem"]
 __all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
 __all__ += ["TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div", "field", "flux"]
-__all__ += ["grad", "inside", "laplacian", "load", "metrics", "normal", "normal_derivative", "outside", "parse"]
-__all__ += ["per_region", "problems", "read_problem", "read_shape", "solve", "stress", "unknown"]
+__all__ += ["grad", "inside", "laplacian", "load", "metrics", "normal", "normal_derivative", "outside", "parameter"]
+__all__ += ["parse", "per_region", "problems", "read_problem", "read_shape", "solve", "stress", "sweep", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
@@ -96,6 +98,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "solution": ("Solution", "load"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("solve",),
+    "sweeps": ("sweep",),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

@@ -13,7 +13,7 @@ import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
 from pibls.cli.outputs import is_stdout, plan, write_text
-from pibls.cli.sources import Source, SourceName, read_source, true_error
+from pibls.cli.sources import Source, SourceName, assigned, read_source, true_error
 from pibls.errors import InputError
 from pibls.writing import replaced
 
@@ -27,6 +27,9 @@ _ORDER = ("save", "csv", "netcdf", "vtk", "plot", "animate", "json")
 
 def solve(
     source: SourceName,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file; repeat for more.")
+    ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
     budget: Annotated[float | None, typer.Option(help="Work for the search, in seconds of 10¹⁰ operations.")] = None,
@@ -57,7 +60,7 @@ def solve(
     the best answer so far is told and written, and the exit code is 130 or 143.
     """
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
-        found = read_source(source)
+        found = read_source(source, assigned(given or []))
         options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "memory": memory}
         options["device"] = device
         options["assume_well_posed"] = assume_well_posed or None

@@ -21,6 +21,7 @@ from pibls.problem.interface import AnyCondition, Interface, flux, inside, outsi
 from pibls.problem.lowering import Form, MultiIndex, Term
 from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
 from pibls.problem.observation import Observation
+from pibls.problem.open_numbers import parameter
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
@@ -32,4 +33,4 @@ __all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averag
 __all__ += ["Field", "Form", "Initial", "Interface", "Interior", "Mean", "MultiIndex", "Neumann", "Observation"]
 __all__ += ["OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth", "Statement", "Symmetry", "Term", "Traction"]
 __all__ += ["Unknown", "coordinates", "data", "div", "field", "flux", "grad", "inside", "laplacian", "normal"]
-__all__ += ["normal_derivative", "outside", "stress", "unknown"]
+__all__ += ["normal_derivative", "outside", "parameter", "stress", "unknown"]

@@ -76,11 +76,12 @@ def grid_points(
     axes = axes_of(domain, n, given or {}, owner)
     if axes is None:
         return interior_points(domain, _SAMPLES, "kronecker", 0)
-    X = _lattice(axes)
+    X = lattice(axes)
     return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
 
 
-def _lattice(axes: Mapping[str, FloatArray]) -> FloatArray:
+def lattice(axes: Mapping[str, FloatArray]) -> FloatArray:
+    """Return the points of a grid, the last coordinate changing fastest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes.values(), indexing="ij")], axis=1)
 
 
@@ -165,7 +166,7 @@ def to_xarray(solution: Solution, n: int | None, given: Mapping[str, Any], owner
     xarray = installed("xarray", owner)
     domain = solution.problem.domain
     axes = axes_of(domain, n, given, owner)
-    X = interior_points(domain, _SAMPLES, "kronecker", 0) if axes is None else _lattice(axes)
+    X = interior_points(domain, _SAMPLES, "kronecker", 0) if axes is None else lattice(axes)
     found = values_at(solution, X, "nan")
     dims = ("point",) if axes is None else tuple(axes)
     shape = tuple(map(len, (X,) if axes is None else axes.values()))
@@ -191,7 +192,11 @@ def spelled(name: str) -> str:
 
 
 def to_netcdf(solution: Solution, path: str | Path, n: int | None, given: Mapping[str, Any]) -> Path:
-    """Write the Dataset as netCDF, as a whole or not at all; Greek letters of names are spelled out."""
-    dataset = to_xarray(solution, n, given, "to_netcdf")
+    """Write the values on a whole grid as netCDF."""
+    return write_netcdf(to_xarray(solution, n, given, "to_netcdf"), path)
+
+
+def write_netcdf(dataset: Any, path: str | Path) -> Path:
+    """Write a Dataset as netCDF, as a whole or not at all; Greek letters of names are spelled out."""
     dataset = dataset.rename({str(name): spelled(str(name)) for name in dataset.variables})
     return write_file(path, lambda place: dataset.to_netcdf(place, engine="scipy"))

@@ -15,6 +15,7 @@ from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
 from pibls.problem import Problem
+from pibls.problem.open_numbers import refuse_open
 from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
@@ -142,6 +143,8 @@ def solve(
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
     if device is not None:
         _check_device(device, time, method)
+    if problem.parameters:
+        refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
     try:
         with reporter(progress) as report, guarded(guard):
