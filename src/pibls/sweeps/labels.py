@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, cut
+from pibls.checks import FloatArray, check_integer, cut
 from pibls.report.grid_values import axes_of, lattice, values_at
 from pibls.solution import Solution
 
@@ -29,6 +29,8 @@ class Labelled:
     arrays: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.n is not None:
+            check_integer("grid_points", self.n, "sweep", minimum=2)
         self.arrays["status"] = np.full(self.shape, "failed", dtype=object)
         self.arrays["message"] = np.full(self.shape, "", dtype=object)
         for name in ("error_estimate", *self.quantities):

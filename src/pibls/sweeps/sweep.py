@@ -53,8 +53,7 @@ def sweep(
 ) -> Any:
     """Solve a problem for all combinations of values of its parameters, on all cores.
 
-    A point that fails costs itself alone. The result does not depend on the number of processes. Needs
-    ``pip install 'pibls[files]'``.
+    A point that fails costs itself alone. Needs ``pip install 'pibls[files]'``.
 
     Parameters
     ----------
@@ -92,13 +91,10 @@ def sweep(
     >>> found = sweep(problem, k=[1, 2], load=[8, 16, 24], executor=1, quantities={"middle": lambda s: s([0.5])[0]})
     >>> found.middle.sel(k=2).round(9).values.tolist()
     [0.5, 1.0, 1.5]
-    >>> dict(found.u.sizes)
-    {'k': 2, 'load': 3, 'x': 201}
     """
     xarray, tolerance = installed("xarray", "sweep"), check_number("tol", tol, "sweep", minimum=0, exclusive=True)
     asked, workers = _asked(problem, {"tol": tolerance, **values}), _workers(executor)
-    size = None if grid_points is None else check_integer("grid_points", grid_points, "sweep", minimum=2)
-    found = Labelled(asked.axes, _functions(quantities), size)
+    found = Labelled(asked.axes, _functions(quantities), grid_points)
     with reporter(progress, "sweep", "SweepProgress") as report:
         asked.solve(workers, None if folder is None else open_folder(folder), _Tallied(found, report))
     facts = {"tolerance": tolerance} | ({"equation": str(problem)} if isinstance(problem, Problem) else {})
