@@ -268,6 +268,58 @@ def test_an_interrupt_is_no_result(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_sensitivities_are_those_of_a_formula():
+    solution = pb.solve(sweep_helpers.rod().at(k=2.0, load=3.0))
+    found = solution.sensitivity(lambda s: s([0.5])[0] ** 2, ["load", "k"])
+    exact = {"load": 2 * 3 / 16**2, "k": -2 * 9 / 64 / 2**3}  # of (load/(8 k))²
+    assert [found["load"], found["k"]] == pytest.approx(list(exact.values()), rel=1e-9)
+    assert (np.abs(found - np.array(list(exact.values()))) <= found.errors).all()
+    assert repr(found).startswith("Gradient(load: 0.0234375 ±")
+    assert dict(zip(found.names, found, strict=True)) == {"load": found[0], "k": found[1]}
+
+
+def test_sensitivities_see_the_parameter_where_a_quantity_uses_it():
+    def flow(solution):
+        k = float(solution.problem.equations[0].lhs.coeff(u.diff(x, 2)))
+        return k * solution.derivative(u, x)([1.0])[0]  # −k u′ at the end, load/2 whatever k is
+
+    found = pb.solve(sweep_helpers.rod().at(k=2.0, load=3.0)).sensitivity(flow, ["k", "load"])
+    assert found.values == pytest.approx([0, 0.5], abs=1e-8)
+
+
+@pytest.mark.parametrize("case", ["nonlinear", "jump", "heat"])
+def test_sensitivities_agree_with_differences(case):
+    t, k = pb.coordinates("t"), pb.parameter("k")
+    if case == "heat":
+        v = pb.field("v", x, t)
+        heat = sp.Eq(v.diff(t), k * v.diff(x, 2))
+        start = [pb.Dirichlet(v, 0), pb.Initial(v, sp.sin(sp.pi * x))]
+        problem, X = pb.Problem(heat, line * pb.TimeInterval(t, 0, 1), start), [[0.5, 1.0]]
+    else:
+        inner = sp.Piecewise((k, x < sp.Rational(1, 2)), (1, True)) if case == "jump" else 1
+        equation = sp.Eq(-pb.div([inner * u.diff(x)]), 1 if case == "jump" else 1 - k * u**3)
+        problem, X = pb.Problem(equation, line, [pb.Dirichlet(u, 0)]), [[0.3]]
+    place, step = 0.8, 1e-3
+
+    def at(value):
+        return float(pb.solve(problem.at(k=value), tol=1e-10)(X)[0])
+
+    near, far = ((at(place + h) - at(place - h)) / (2 * h) for h in (step, 2 * step))
+    found = pb.solve(problem.at(k=place)).sensitivity(lambda s: s(X)[0], k)
+    assert found[0] == pytest.approx((4 * near - far) / 3, rel=1e-6)
+
+
+def test_sensitivities_that_are_refused(tmp_path):
+    solution = pb.solve(sweep_helpers.rod().at(k=2.0, load=3.0))
+    for parameters in ("q", [], ["k", "k"], [1]):
+        with pytest.raises(InputError, match="among those that the problem was given, k, load"):
+            solution.sensitivity(lambda s: 1.0, parameters)
+    with pytest.raises(InputError, match="function of a solution"):
+        solution.sensitivity(1.0, "k")
+    with pytest.raises(InputError, match="was loaded from a file"):
+        pb.load(solution.save(tmp_path / "a.pibls")).sensitivity(lambda s: 1.0, "k")
+
+
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,8 @@
-"""Ways out of a solution: files, tables, pictures and films."""
+"""Ways out of a solution: files, tables, pictures, films, and how numbers change with parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,37 @@ class WaysOut:
         from pibls.report.vtk_mesh import to_vtk
 
         return to_vtk(self, path, times, n)
+
+    def sensitivity(self: Any, quantity: Callable[[Any], Any], parameters: Any, budget: float = 10.0) -> Any:
+        """Return the derivatives of a number by parameters of the problem, each with an error.
+
+        The problem linearised at the parameters tells how the fields change with them.
+
+        Parameters
+        ----------
+        quantity
+            A function of a solution that returns a number.
+        parameters
+            Parameters that :meth:`Problem.at` gave a value, or their names.
+        budget
+            Work, as of :func:`pibls.solve`; it takes about two solves.
+
+        Returns
+        -------
+        Gradient
+            An array to NumPy, with ``names``, ``values`` and estimated absolute ``errors``.
+
+        Examples
+        --------
+        >>> import numpy, sympy
+        >>> from pibls import Dirichlet, Interval, Problem, coordinates, field, parameter, solve
+        >>> x, k, load = coordinates("x"), parameter("k"), parameter("load")
+        >>> u = field("u", x)
+        >>> problem = Problem(sympy.Eq(-k * u.diff(x, 2), load), Interval((x, 0, 1)), [Dirichlet(u, 0)])
+        >>> solution = solve(problem.at(k=2, load=16))
+        >>> numpy.round(solution.sensitivity(lambda s: s([0.5])[0], [k, load]), 9)  # of load/(8 k)
+        array([-0.5   ,  0.0625])
+        """
+        from pibls.tuning.gradient import sensitivity
+
+        return sensitivity(self, quantity, parameters, budget)
