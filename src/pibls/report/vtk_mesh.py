@@ -156,6 +156,9 @@ class CellMesh:
         for kind, holds in self._kinds():
             inside = holds(points[0], owners[0])
             whole = inside[corners].all(axis=1)
+            if m == len(_BOX) - 1:
+                # The side of a box is no side of two tetrahedra: a cell in space has one kind of pieces.
+                whole &= np.repeat(whole.reshape(len(self.boxes), -1).all(axis=1), len(first))
             found.setdefault(_BOX[m], []).append((corners[whole], kind))
             mixed = starts[inside[corners].any(axis=1) & ~whole]
             simplices = np.concatenate([mixed[:, None] + path for path in _paths(strides)])

@@ -194,8 +194,8 @@ def _axis(name: str, value: Any) -> tuple[Any, ...]:
 def _workers(executor: object) -> Executor | int:
     if executor is None:
         return available_cores()
-    if isinstance(executor, Executor) or callable(getattr(executor, "submit", None)):
-        return executor  # type: ignore[return-value]
+    if isinstance(executor, Executor):
+        return executor
     return check_integer("executor", executor, "sweep", minimum=1, remedy="Or give an Executor.")
 
 
