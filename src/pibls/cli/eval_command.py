@@ -62,7 +62,7 @@ def evaluate(
 
         text = csv_text([*rows.heading, *wanted], full)
         if target is None:
-            emit(text.rstrip("\n"))
+            emit(text.rstrip("\n"), as_is=True)
         else:
             write_text(target, text)
 

@@ -14,7 +14,7 @@ from pibls.features.reference import Cells
 from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
-from pibls.problem import Problem
+from pibls.problem import Eigenvalue, Problem
 from pibls.problem.open_numbers import refuse_open
 from pibls.runtime import available_memory
 from pibls.solution import Solution
@@ -150,6 +150,8 @@ def solve(
         with reporter(progress) as report, guarded(guard):
             # Work that is planned ahead is to fit into the deadline, too.
             shared = Budget(limit if until is None else min(limit, until), until)
+            if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:
+                raise InputError(f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem).")
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time}
                 _check_without(_INVERSE, method=method, points=points, device=device, **others)
@@ -171,8 +173,8 @@ def solve(
         if guard.kept is None:
             raise
         words = str(error) if isinstance(error, ResourceError) else in_words(error)
-        found = cast(Solution, guard.kept(guard.words or words))
-        return replace(found, diagnostics=replace(found.diagnostics, tolerance=tolerance))
+        kept = cast(Solution, guard.kept(guard.words or words))
+        return replace(kept, diagnostics=replace(kept.diagnostics, tolerance=tolerance))
 
 
 def _check_without(reason: str, **given: object) -> None:
