@@ -141,7 +141,8 @@ def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
         )
     return (
         f"{owner} contains the undeclared symbol {symbol}. Give it a number, make it a coordinate of the domain "
-        f"{domain.coordinates}, or declare it with pibls.unknown('{symbol}')."
+        f"{domain.coordinates}, or declare it: with pibls.parameter('{symbol}') to "
+        f"give it values later, with pibls.unknown('{symbol}') to find it from data."
     )
 
 

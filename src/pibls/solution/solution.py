@@ -6,7 +6,6 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,12 @@ from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.ways_out import WaysOut
 from pibls.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(Measurable):
+class Solution(Measurable, WaysOut):
     """The solution of a problem: callable, differentiable, and with a record of how it was found.
 
     Made by :func:`pibls.solve` and by the ``fit`` of a method.
@@ -345,24 +345,6 @@ class Solution(Measurable):
         X, volumes = self.network.spread(domain.bounds, n, seed)
         inside = domain.contains(X)
         return X[inside], np.sqrt(volumes[inside])
-
-    def save(self, path: str | Path) -> Path:
-        """Write the solution to one file, readable by :func:`pibls.load` in any process."""
-        from pibls.solution.storage import save
-
-        return save(self, path)
-
-    def plot(self, what: str = "solution", **options: Any) -> Any:
-        """Draw the solution, its residual, its error, its cells; see :func:`pibls.report.plots.plot`."""
-        from pibls.report.plots import plot
-
-        return plot(self, what, **options)
-
-    def to_torch(self) -> Any:
-        """Return the solution as a ``torch.nn.Module`` in double precision, differentiable by torch."""
-        from pibls.solution.torch_module import to_torch
-
-        return to_torch(self)
 
     def summary(self) -> Mapping[str, str]:
         """Return the facts of the solve in words, for display."""
