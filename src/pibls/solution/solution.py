@@ -6,7 +6,6 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,16 @@ from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.field_functions import ComplexFunction, FieldFunction, ResidualFunction, gather, statement_of
 from pibls.solution.json_records import Network, RicherNetwork
+from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.ways_out import WaysOut
 from pibls.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Measurable, WaysOut):
     """The solution of a problem: callable, differentiable, and with a record of how it was found.
 
     Made by :func:`pibls.solve` and by the ``fit`` of a method.
@@ -323,7 +324,7 @@ class Solution:
         >>> solve(problems.advection()).true_error() < 1e-6
         True
         """
-        X, roots = self._spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
+        X, roots = self.spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
         own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
@@ -335,7 +336,7 @@ class Solution:
         pairs = zip(self._field_functions, values, strict=True)
         return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
-    def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    def spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return points of the domain, more where there are more cells, and the roots of their weights."""
         domain = self.problem.domain
         if not isinstance(self.network, CellNetwork):
@@ -344,24 +345,6 @@ class Solution:
         X, volumes = self.network.spread(domain.bounds, n, seed)
         inside = domain.contains(X)
         return X[inside], np.sqrt(volumes[inside])
-
-    def save(self, path: str | Path) -> Path:
-        """Write the solution to one file, readable by :func:`pibls.load` in any process."""
-        from pibls.solution.storage import save
-
-        return save(self, path)
-
-    def plot(self, what: str = "solution", **options: Any) -> Any:
-        """Draw the solution, its residual, its error, its cells; see :func:`pibls.report.plots.plot`."""
-        from pibls.report.plots import plot
-
-        return plot(self, what, **options)
-
-    def to_torch(self) -> Any:
-        """Return the solution as a ``torch.nn.Module`` in double precision, differentiable by torch."""
-        from pibls.solution.torch_module import to_torch
-
-        return to_torch(self)
 
     def summary(self) -> Mapping[str, str]:
         """Return the facts of the solve in words, for display."""
