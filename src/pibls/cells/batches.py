@@ -74,17 +74,17 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Values of the unknowns: ``own`` and ``others`` (shared) of every part, and the balance sums of every branch."""
+    """Values of the unknowns: ``own`` and ``shared`` ones of every part, and the balance sums of every branch."""
 
     own: dict[Batch, FloatArray]
-    others: dict[Batch, FloatArray]
+    shared: dict[Batch, FloatArray]
     sums: dict[Branch, FloatArray]
 
     def changed(self, change: Unknowns) -> Unknowns:
         """Return these unknowns plus a change."""
         own = {batch: value + change.own[batch] for batch, value in self.own.items()}
-        others = {batch: value + change.others[batch] for batch, value in self.others.items()}
-        return Unknowns(own, others, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
+        shared = {batch: value + change.shared[batch] for batch, value in self.shared.items()}
+        return Unknowns(own, shared, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
 
     @property
     def norms(self) -> FloatArray:
@@ -92,7 +92,7 @@ class Unknowns:
         found = 0.0
         for batch, own in self.own.items():
             whole = np.array([branch.sample.whole for branch in batch.branches])
-            found = found + np.square(self.others[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
+            found = found + np.square(self.shared[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
         return np.asarray(np.sqrt(found))
 
 
@@ -270,7 +270,7 @@ class FactoredTree:
         return {batch: batch.load for batch in self.batches if batch.load is not None}
 
     @property
-    def held(self) -> float:
+    def numbers(self) -> float:
         """Number of floating-point numbers that the tree holds."""
         systems = sum(batch.system.size for batch in self.batches if batch.system is not None)
         return float(systems + sum(batch.factor.size for batch in self.batches))
@@ -279,7 +279,7 @@ class FactoredTree:
     def left(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         return {
-            batch: load.less(batch.system, unknowns.own[batch], unknowns.others[batch])
+            batch: load.less(batch.system, unknowns.own[batch], unknowns.shared[batch])
             for batch, load in loads.items()
             if batch.system is not None
         }
@@ -324,8 +324,8 @@ class FactoredTree:
             total = np.stack([found.sums[branch] for branch in batch.branches])
             around = np.concatenate([total, shared[batch.at]], axis=1)
             if batch.join is None:
-                found.others[batch] = around * batch.units[:, :, None]
-                found.own[batch] = batch.factor.down(rights[batch], found.others[batch], probing=probing)
+                found.shared[batch] = around * batch.units[:, :, None]
+                found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue
             own = batch.factor.down(rights[batch], around, probing=probing)
             count = total.shape[1]

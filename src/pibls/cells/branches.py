@@ -41,7 +41,7 @@ class Branch:
         Weights of its balance sums in least squares.
     ends
         Lowest and highest corner of its bounding box.
-    inside
+    part_counts
         For each place, how many parts of the branch hold it.
     inner, inner_at
         The places whose unknowns it eliminates, and the numbers of these unknowns.
@@ -59,7 +59,7 @@ class Branch:
     sample: CellPart
     counts: FloatArray
     ends: tuple[FloatArray, FloatArray]
-    inside: dict[Any, int]
+    part_counts: dict[Any, int]
     inner: tuple[Any, ...] = ()
     inner_at: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     halves: tuple[Branch, ...] = ()
@@ -78,7 +78,7 @@ class Branch:
 
     def holds(self, holders: Counter[Any]) -> bool:
         """Return whether it eliminates all unknowns that no other part holds; ``holders`` counts parts by place."""
-        within = {place for place, count in self.inside.items() if count == holders[place]}
+        within = {place for place, count in self.part_counts.items() if count == holders[place]}
         return within == set(self.inner)
 
 
@@ -164,8 +164,8 @@ class Branches:
     def _union(self, one: Branch, two: Branch, holders: Counter[Any]) -> Branch:
         """Return the union of two branches; it eliminates the unknowns that only these two share."""
         sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
-        inside = {place: one.inside.get(place, 0) + two.inside.get(place, 0) for place in sizes}
-        inner = tuple(place for place in one.shared if inside[place] == holders[place])
+        part_counts = {place: one.part_counts.get(place, 0) + two.part_counts.get(place, 0) for place in sizes}
+        inner = tuple(place for place in one.shared if part_counts[place] == holders[place])
         rest = tuple(place for place in sizes if place not in inner)
         join = self._join(one, two, inner, sizes)
         ends = np.minimum(one.ends[0], two.ends[0]), np.maximum(one.ends[1], two.ends[1])
@@ -179,7 +179,7 @@ class Branches:
             one.sample,
             self.local.counts(one.sample, ends[1] - ends[0]),
             ends,
-            inside,
+            part_counts,
             inner,
             at[sums : join.gone],
             (one, two),

@@ -36,7 +36,7 @@ class Fitter(Protocol):
         """Return the operations for a tree of ``cells`` cells, of which ``new`` are new."""
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes held by the last solution and by the one it was compared with."""
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
@@ -73,9 +73,9 @@ class LinearFitter:
         return self.solver.work(cells, new)
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes held by the last solution and by the one it was compared with."""
-        return self.solver.held + (0.0 if self._richer is None else self._richer.held)
+        return self.solver.memory + (0.0 if self._richer is None else self._richer.memory)
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; a linear problem needs no start."""

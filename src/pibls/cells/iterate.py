@@ -91,9 +91,9 @@ class NewtonFitter:
         return 0.0 if self._last is None else max(_STEPS, self._steps) * self._last.work(cells, cells)
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes held by the last solution."""
-        return 0.0 if self._last is None else self._last.held
+        return 0.0 if self._last is None else self._last.memory
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree, starting from one on a coarser tree."""

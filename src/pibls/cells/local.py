@@ -162,7 +162,7 @@ class LocalSystems:
     @property
     def stated(self) -> Iterator[Stated]:
         """The equations and conditions at the points of all parts whose rows are kept."""
-        return (own for rows in self._made.values() for own in (*rows.inside, *rows.held))
+        return (own for rows in self._made.values() for own in (*rows.stated_equations, *rows.stated_conditions))
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""

@@ -154,7 +154,7 @@ class Loop:
         """
         cells = len(fit.parts)
         work = 1.0 if self.course.stages else float(cells)
-        memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0))
+        memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.memory, 1.0)) - 1.0))
         affords = self.course.budget.affords
         while work < memory and affords(times * self.fitter.work(cells + _GROWTH * work, _GROWTH * work)):
             work *= _GROWTH
@@ -358,7 +358,7 @@ class Loop:
         same, sizes = found.better_layout is found.fit_layout, field_sizes(found.fit_layout, found.fit)
         fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + self._richer_work())
         cells, wanted = len(fit.parts), self._wanted(fit, sizes)
-        needed = self.fitter.held * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
+        needed = self.fitter.memory * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
         work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
         richer = self.marker.is_smooth(fit) and self._affords_richer(fit, 1.0 if same else self._richer_work())
         return Cost("a finer tree of cells", 0.0 if richer else work, needed)

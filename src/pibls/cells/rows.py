@@ -49,7 +49,7 @@ class PartRows:
         integrals over the part are used.
     key
         Parts with equal keys have equal equation rows at any size; None where the rows are individual.
-    inside, held
+    stated_equations, stated_conditions
         The equations at the points of the part, and the conditions at theirs.
     """
 
@@ -63,16 +63,18 @@ class PartRows:
     flows: FloatArray
     besides: FloatArray | None
     key: Any
-    inside: tuple[Stated, ...]
-    held: tuple[Stated, ...]
+    stated_equations: tuple[Stated, ...]
+    stated_conditions: tuple[Stated, ...]
 
     def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
         if sources is None:
             return self.source, self.value, self.given
-        given = [sources(own, part) for own in self.inside]
-        source = np.concatenate([-own.weighed(values) for own, values in zip(self.inside, given, strict=True)])
-        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.held)]
+        given = [sources(own, part) for own in self.stated_equations]
+        source = np.concatenate(
+            [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
+        )
+        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
         return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
 
 

@@ -114,9 +114,9 @@ class TreeSolver:
         return unit * new + merged * math.pow(cells / count, power)
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes held by the last solution, approximately."""
-        return 8.0 * self._tree.held if self._tree is not None else 0.0
+        return 8.0 * self._tree.numbers if self._tree is not None else 0.0
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
@@ -254,7 +254,7 @@ class TreeSolver:
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])
         own = unknowns.own[batch].transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
-        for branch, weights, others in zip(batch.branches, every, unknowns.others[batch], strict=True):
+        for branch, weights, others in zip(batch.branches, every, unknowns.shared[batch], strict=True):
             if singular := by_singularity(branch.faces):
                 self._add_singularities(branch, singular, weights, others)
         return list(zip(parts, every, strict=True))

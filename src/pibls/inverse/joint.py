@@ -96,9 +96,9 @@ class Joint:
         return _RULE.steps * self._solvers[0].work(cells, cells)
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes that the last solution takes."""
-        return self._solvers[0].held
+        return self._solvers[0].memory
 
     def doubt(self, fit: Fit) -> str:
         """Return nothing: residuals are looked at in the end."""

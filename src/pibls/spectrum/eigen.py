@@ -151,7 +151,7 @@ class _EigenSearch:
     def cost(self, found: _ComparedModes) -> Cost:
         """Return the cost of the next tree."""
         cells = len(found.better.fit.parts)
-        return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.held)
+        return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.memory)
 
     def finer(self, found: _ComparedModes) -> Modes:
         """Go on from the better eigenvalues, with the cells that they have."""

@@ -131,7 +131,7 @@ class _Arnoldi:
         return np.concatenate([own, before + self.shift * own], axis=1) if self.pencil.is_quadratic else own
 
     def _spend(self, sides: int) -> None:
-        self.linear.budget.spend(self.linear.solver.held * sides)
+        self.linear.budget.spend(self.linear.solver.memory * sides)
 
     def inverted(self, weights: Weights) -> Weights:
         """Return the inverse of the shifted problem, applied to functions."""
