@@ -73,7 +73,7 @@ class Extremes:
     @cached_property
     def _work(self) -> Patchwork:
         network = self.pair.finest
-        work = Patchwork.over(self.place, network, self.pair.solution.problem.domain.bounds)
+        work = Patchwork.over(self.place, network, self.pair.solution.problem.domain.bounds, self.pair.fillings)
         while not isinstance(network, CellNetwork) and 0 < len(work.boxes) < _FEWEST_BOXES:
             work = work.split(range(len(work.boxes)))
         return work

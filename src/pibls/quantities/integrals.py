@@ -88,7 +88,7 @@ class Integrals:
         solid = len(place.domain.space) == BOXED == len(place.domain.coordinates)
         if region is not None and curved and solid and isinstance(network, CellNetwork):
             return Parts.of(self.pair.solution, network, self.pair.degree, region)
-        return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds)
+        return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds, self.pair.fillings)
 
     def _scattered(self, expression: Expression) -> FloatArray:
         """Integrate with points all over the place."""
