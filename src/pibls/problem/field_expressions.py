@@ -42,7 +42,7 @@ class Expression:
 
     @classmethod
     def of(cls, expression: object, problem: Problem, known: Mapping[sp.Symbol, sp.Expr], owner: str) -> Expression:
-        """Return an expression of the fields of a problem; for a relation, one that is positive where it holds.
+        """Return an expression of the fields of a problem, with numbers in place of known symbols.
 
         >>> from pibls.problems import poisson
         >>> problem = poisson()
@@ -136,9 +136,6 @@ class Expression:
 
 
 def _scalar(expression: object, owner: str) -> sp.Expr:
-    """Return an expression; for a relation, one that is positive where it holds."""
-    if isinstance(expression, sp.core.relational.Relational) and not isinstance(expression, sp.Eq):
-        return expression.gts - expression.lts
     if isinstance(expression, int | float) and not isinstance(expression, bool):
         return sp.sympify(expression)
     try:

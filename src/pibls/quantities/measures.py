@@ -72,14 +72,15 @@ class Measures:
         time = self.domain.time
         if time is None:
             raise InputError("first_time is for problems in time, and this domain has none. Use a TimeInterval.")
-        own = self.pair.expression(expression, "first_time")
+        relation = is_relation(expression)
+        own = self.pair.expression(expression.gts - expression.lts if relation else expression, "first_time")
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
             course = in_time(self.pair, own, point)
         else:
             course = self._means(own, over)
-        return Events(self.pair).of(course, relation=is_relation(expression))
+        return Events(self.pair).of(course, relation=relation)
 
     def _means(self, expression: Expression, over: Any) -> TimeCourse:
         """Return the mean of an expression over a region as a course in time."""
