@@ -40,6 +40,7 @@ ORDER = [
     {"inverse"},
     {"spectrum"},
     {"tuning"},
+    {"sweeps"},
     {"paper"},
     {"cli"},
     {"__main__"},

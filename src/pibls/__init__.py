@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         normal,
         normal_derivative,
         outside,
+        parameter,
         stress,
         unknown,
         von_mises,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from pibls.solution import Solution, load
     from pibls.spectrum import Spectrum, eigen
     from pibls.status import Status
+    from pibls.sweeps import sweep
     from pibls.text import parse, read_problem
     from pibls.tuning import prepare, solve
 
@@ -92,8 +94,8 @@ __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "Poin
 __all__ += ["Problem", "Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Spectrum", "Star"]
 __all__ += ["Status", "Symmetry", "TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div"]
 __all__ += ["eigen", "eigenvalue", "field", "flux", "grad", "inside", "laplacian", "load", "metrics", "normal"]
-__all__ += ["normal_derivative", "outside", "parse", "per_region", "prepare", "problems", "read_problem"]
-__all__ += ["read_shape", "solve", "stress", "unknown"]
+__all__ += ["normal_derivative", "outside", "parameter", "parse", "per_region", "prepare", "problems", "read_problem"]
+__all__ += ["read_shape", "solve", "stress", "sweep", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
@@ -106,6 +108,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("prepare", "solve"),
     "spectrum": ("Spectrum", "eigen"),
+    "sweeps": ("sweep",),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

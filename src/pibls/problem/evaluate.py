@@ -13,6 +13,7 @@ from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
+from pibls.problem.open_numbers import refuse_open
 from pibls.problem.printing import text
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
@@ -204,6 +205,7 @@ def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Program:
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:
+    refuse_open(sorted(expression.free_symbols, key=str), f"The value of {cut(text(expression), 120)}")
     return ProblemError(
         f"{cut(text(expression), 120)} cannot be evaluated with NumPy and SciPy ({type(error).__name__}: "
         f"{cut(' '.join(str(error).split()), 120)}). Rewrite it with functions they have, or wrap it as "

@@ -141,12 +141,19 @@ def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
         )
     return (
         f"{owner} contains the undeclared symbol {symbol}. Give it a number, make it a coordinate of the domain "
-        f"{domain.coordinates}, or declare it with pibls.unknown('{symbol}')."
+        f"{domain.coordinates}, or declare it: with pibls.parameter('{symbol}') to "
+        f"give it values later, with pibls.unknown('{symbol}') to find it from data."
     )
 
 
 def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
     """Return the message about a field that has other coordinates than the domain."""
+    shifted = [a for a, s in zip(call.args, domain.coordinates, strict=False) if a != s and s in a.free_symbols]
+    if shifted and len(call.args) == len(domain.coordinates):
+        return (
+            f"The field {call} in {owner} is taken at {shifted[0]}, elsewhere than where the equation holds. Delays "
+            "and shifts are no differential equations; pibls does not solve them."
+        )
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
         f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."

@@ -63,7 +63,7 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
         half = (grid[1] - grid[0]) / 2
         extent += [grid[0] - half, grid[-1] + half]
     image = axes.imshow(
-        _extended(values),
+        extended(values),
         origin="lower",
         extent=extent,
         norm=scale.norm,
@@ -90,7 +90,7 @@ def _clip(artist: Any, axes: Any, view: View | CloudView) -> None:
         artist.set_clip_path(outline, axes.transData)
 
 
-def _extended(values: FloatArray) -> FloatArray:
+def extended(values: FloatArray) -> FloatArray:
     """Carry values a few cells over the edge of the domain, where the outline cuts them off sharply."""
     from scipy.ndimage import distance_transform_edt
 

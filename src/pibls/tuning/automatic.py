@@ -15,6 +15,7 @@ from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
 from pibls.problem import Eigenvalue, Problem
+from pibls.problem.open_numbers import refuse_open
 from pibls.quantities import Quantity
 from pibls.runtime import available_memory
 from pibls.solution import Solution
@@ -149,6 +150,8 @@ def solve(
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
     if device is not None:
         _check_device(device, time, method)
+    if problem.parameters:
+        refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
     try:
         with reporter(progress) as report, guarded(guard):
@@ -178,12 +181,14 @@ def solve(
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
-            return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
+            known = replace(record, operations=shared.operations, seconds=seconds, tolerance=tolerance)
+            return replace(solution, diagnostics=known)
     except (DeadlineError, ResourceError, KeyboardInterrupt) as error:
         if guard.kept is None:
             raise
         words = str(error) if isinstance(error, ResourceError) else in_words(error)
-        return cast(Solution, guard.kept(guard.words or words))
+        kept = cast(Solution, guard.kept(guard.words or words))
+        return replace(kept, diagnostics=replace(kept.diagnostics, tolerance=tolerance))
 
 
 def _check_without(reason: str, **given: object) -> None:
