@@ -51,7 +51,7 @@ class Extremes:
         """Return the largest value of an expression times a sign."""
         if len(self.place.domain.coordinates) > BOXED or self.place.domain.atoms is not None:
             raise InputError(
-                f"Largest and smallest values are found in up to {BOXED} coordinates, and on domains with an inside. Got "
+                f"Largest and smallest values are found in up to {BOXED} coordinates, on domains with an inside. Got "
                 f"{self.place.domain}; use value(expression) at points instead."
             )
         groups = [[] if expression.needs_normals else self._boxes, self._pieces]
