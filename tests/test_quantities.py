@@ -288,3 +288,16 @@ def test_values_that_are_no_numbers_are_told(torsion):
     assert np.isnan(found.value)
     assert "not a finite real number" in found.note
     assert np.isinf(torsion.maximum(1 / u).error)
+
+
+def test_complex_expressions_have_complex_values():
+    psi, line = pb.field("psi", x, complex=True), pb.Interval((x, 0, 1))
+    wave = sp.exp(sp.I * x)
+    solution = pb.solve(pb.Problem(sp.Eq(psi.diff(x, 2) + psi, 0), line, [pb.Dirichlet(psi, wave)]))
+    slope = solution.value(psi.diff(x))
+    assert slope([[0.5]]) == pytest.approx(1j * np.exp(0.5j), abs=1e-7)
+    assert 0 < slope.error([[0.5]])[0] < 1e-6
+    assert within(solution.integral(psi * sp.conjugate(psi)), 1)
+    assert within(solution.maximum(sp.im(psi)), np.sin(1))
+    with pytest.raises(pb.PiblsError, match="takes a real expression"):
+        solution.integral(psi)

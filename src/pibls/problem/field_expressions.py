@@ -11,6 +11,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import ProblemError
+from pibls.problem.complex_fields import complex_parts
 from pibls.problem.conditions import residual_of
 from pibls.problem.evaluate import Function, compile_function, switched_at
 from pibls.problem.fluxes import flux_of
@@ -67,6 +68,13 @@ class Expression:
     def _made(cls, given: sp.Expr, problem: Problem, sides: Any, owner: str) -> Expression:
         domain = problem.domain
         resolved = resolve(given, domain.space)
+        if resolved.has(sp.I):
+            resolved, imaginary = complex_parts(resolved)
+            if imaginary != 0:
+                raise ProblemError(
+                    f"{owner} takes a real expression, and this one is complex. Ask for sp.re(...), sp.im(...) or "
+                    "sp.Abs(...) of it."
+                )
         pinned = _pinned(resolved, domain.coordinates)
         symbols = {node: sp.Dummy(str(node), real=True) for node in pinned}
         resolved = resolved.xreplace(symbols)
