@@ -79,11 +79,17 @@ class LineQuadrature:
             scan = np.unique(np.concatenate([scan, tips]))
         return breaks, scan
 
+    @cached_property
+    def _stretched(self) -> dict[int, tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]]:
+        return {}
+
     def rule(self, lines: int, nodes: int) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return points on lines, their weights, and the number of each point's segment."""
-        breaks, scan = self._found
-        s, shares = _spread(breaks, lines)
-        row, start, stop = _stretches(self._columns, s, scan)
+        if lines not in self._stretched:
+            breaks, scan = self._found
+            s, shares = _spread(breaks, lines)
+            self._stretched[lines] = s, shares, *_stretches(self._columns, s, scan)
+        s, shares, row, start, stop = self._stretched[lines]
         places, own = gauss(nodes)
         t = start[:, None] + (stop - start)[:, None] * places
         X = np.empty((t.size, 2))
