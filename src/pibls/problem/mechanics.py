@@ -45,6 +45,11 @@ def stress(
     if len(fields) not in (2, 3):
         raise ProblemError(f"stress takes two or three displacements. Got {shorten(displacement)} instead.")
     modulus, ratio = as_value(young, "stress"), as_value(poisson, "stress")
+    if ratio.is_number and not -1 < float(ratio) < 0.5:
+        raise ProblemError(
+            f"The 'poisson' parameter of stress must lie between -1 and 1/2. Got {shorten(poisson)}. A material that "
+            "cannot be compressed needs its pressure as a further field, with div(u) = 0."
+        )
     shear = modulus / (2 * (1 + ratio))
     thin = plane == "stress" and len(fields) == 2
     lame = modulus * ratio / (1 - ratio**2 if thin else (1 + ratio) * (1 - 2 * ratio))

@@ -12,7 +12,8 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import Condition
+from pibls.problem.complex_fields import complex_name, complex_parts, pairs_of, real_conditions, real_equations
+from pibls.problem.conditions import Condition, residual_of
 from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.interface import AnyCondition, Interface
@@ -96,11 +97,16 @@ class Problem:
         given = (item if isinstance(item, tuple) else (item,) for item in _as_tuple(self.conditions))
         self._set("conditions", tuple(own for items in given for own in items))
         for item in self.conditions:
+            if isinstance(item, bool | sp.core.relational.Relational) and not isinstance(item, sp.Eq):
+                residual_of(item, "the conditions")  # says what is wrong with it
             if not isinstance(item, AnyCondition):
                 raise ProblemError(
                     "The 'conditions' parameter of Problem must be a list of conditions such as Dirichlet(u, 0). "
                     f"Got {shorten(item)} in it."
                 )
+        self._set("equations", real_equations(self.equations, self.domain.space))
+        self._set("conditions", real_conditions(self.conditions, self.domain.space))
+        count = len(self.equations)
         names = ["the equation"] if count == 1 else [f"equation {i + 1}" for i in range(count)]
         equations = tuple(
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
@@ -125,10 +131,15 @@ class Problem:
         if self.exact is None:
             return None
         labels = [f.label for f in self.fields]
-        given = self.exact if isinstance(self.exact, Mapping) else {labels[0]: self.exact}
+        pairs = pairs_of(labels)
+        given = self.exact if isinstance(self.exact, Mapping) else {next(iter(pairs), labels[0]): self.exact}
         functions = {f.label for f in self.unknown_functions}
         exact = {label: value for label, value in (self.truth or {}).items() if label in functions}
-        exact |= {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
+        for key, value in given.items():
+            name = complex_name(key)
+            parts = pairs.get(name)
+            values = {name: value} if parts is None else dict(zip(parts, complex_parts(sp.sympify(value)), strict=True))
+            exact |= values
         if sorted(exact) != sorted(labels):
             raise ProblemError(
                 f"The 'exact' parameter of Problem must give an expression per field {labels}. Got {shorten(given)}."

@@ -137,6 +137,12 @@ def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
 
 def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
     """Return the message about a field that has other coordinates than the domain."""
+    shifted = [a for a, s in zip(call.args, domain.coordinates, strict=False) if a != s and s in a.free_symbols]
+    if shifted and len(call.args) == len(domain.coordinates):
+        return (
+            f"The field {call} in {owner} is taken at {shifted[0]}, elsewhere than where the equation holds. Delays "
+            "and shifts are no differential equations; pibls does not solve them."
+        )
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
         f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."

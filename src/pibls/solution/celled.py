@@ -28,7 +28,7 @@ class _Crowd(NamedTuple):
     scale: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellNetwork:
     """Fields that are the same small network on every cell, each with weights and coordinates of its own.
 
@@ -126,6 +126,9 @@ class CellNetwork:
         shared = np.array_equal(starts[order], np.concatenate([[0], stops[order]])[:-1])
         crowded = np.flatnonzero(np.repeat(counts[order] > 1, counts[order]))
         return shared and bool(np.isin(crowded, self.owners).all())
+
+    def __repr__(self) -> str:
+        return f"CellNetwork({self.size} fields, {self.cells} cells)"
 
     @property
     def size(self) -> int:

@@ -15,10 +15,11 @@ from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points,
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
 from pibls.problem import Field, MultiIndex, Problem
+from pibls.problem.complex_fields import complex_name, pairs_of
 from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather, statement_of
+from pibls.solution.field_functions import ComplexFunction, FieldFunction, ResidualFunction, gather, statement_of
 from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
@@ -87,13 +88,14 @@ class Solution(WaysOut):
         """Names of the coordinates, in the order of the columns of a point array."""
         return tuple(symbol.name for symbol in self.problem.domain.coordinates)
 
-    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+    def __call__(self, X: Any = None, *more: Any, outside: str = "nan", **named: Any) -> Any:
         """Return the values at points.
 
         Parameters
         ----------
         X
-            Array or list of points, one row each; or give one keyword per coordinate, of any shapes that broadcast.
+            Array or list of points, one row each; or give one argument per coordinate, by place or by name, of shapes
+            that broadcast.
         outside
             What to return for points outside the domain: ``"nan"``, the network's ``"value"`` there, or an
             ``"error"``.
@@ -101,10 +103,12 @@ class Solution(WaysOut):
         Returns
         -------
         array, or dict of arrays
-            ``(n,)`` for one field, ``{name: (n,)}`` for several.
+            ``(n,)`` for one field, ``{name: (n,)}`` for several; complex for complex fields.
         """
-        points, shaped = gather(self.coordinate_names, X, named, "solution")
-        values = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        points, shaped = gather(self.coordinate_names, X, named, "solution", more)
+        values: dict[str, Any] = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        for name, (real, imaginary) in pairs_of(values).items():
+            values[name] = values.pop(real) + 1j * values.pop(imaginary)
         return values if len(values) > 1 else next(iter(values.values()))
 
     @cached_property
@@ -199,7 +203,7 @@ class Solution(WaysOut):
             return ends[0], ends[1]
         return value - factor * deviation, value + factor * deviation
 
-    def derivative(self, field: Any, *coordinates: Any) -> FieldFunction:
+    def derivative(self, field: Any, *coordinates: Any) -> FieldFunction | ComplexFunction:
         """Return a derivative of a field as a function, such as ``derivative(u, x, x)`` for ∂²u/∂x².
 
         Examples
@@ -219,7 +223,10 @@ class Solution(WaysOut):
                 )
             order = int(times) if isinstance(times, sp.Integer) else times
             counts[symbol] += check_integer("order", order, "derivative", maximum=HIGHEST_ORDER)
-        return FieldFunction(self, self._field_name(field), tuple(counts.values()))
+        index = tuple(counts.values())
+        if (parts := pairs_of(self.problem.field_names).get(complex_name(field))) is not None:
+            return ComplexFunction(*(FieldFunction(self, name, index) for name in parts))
+        return FieldFunction(self, self._field_name(field), index)
 
     def _field_name(self, field: Any) -> str:
         name = field.label if isinstance(field, Field) else field
