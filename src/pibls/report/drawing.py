@@ -14,7 +14,7 @@ from matplotlib.path import Path
 
 from pibls.checks import FloatArray
 from pibls.report.colours import Scale, decades
-from pibls.report.quantities import Quantity
+from pibls.report.quantities import PictureQuantity
 from pibls.report.views import CloudView, View
 
 INK = "0.25"
@@ -110,7 +110,7 @@ def add_colour_bar(axes: Any, artist: Any) -> Any:
 
 
 def draw_lines(
-    axes: Any, views: Sequence[View | CloudView], quantity: Quantity, reference: Quantity | None
+    axes: Any, views: Sequence[View | CloudView], quantity: PictureQuantity, reference: PictureQuantity | None
 ) -> list[Any]:
     """Draw a quantity along one or more lines, with the reference dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]

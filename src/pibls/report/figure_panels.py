@@ -27,7 +27,7 @@ from pibls.report.drawing import (
     mark_walls,
 )
 from pibls.report.panels import Panel, is_frames
-from pibls.report.quantities import Quantity
+from pibls.report.quantities import PictureQuantity
 from pibls.report.views import CloudView, View
 
 
@@ -134,7 +134,7 @@ _DARKEST = 0.75
 _LIGHT = np.array([0.3, -0.5, 0.81])
 
 
-def draw_surfaces(domain: Any, quantities: list[Quantity], n: int | None) -> Picture:
+def draw_surfaces(domain: Any, quantities: list[PictureQuantity], n: int | None) -> Picture:
     """Return a figure with one view of the surface per quantity."""
     if len(domain.coordinates) != 3 or domain.time is not None or domain.atoms is not None:
         raise InputError(

@@ -246,11 +246,16 @@ class CellNetwork:
             self._crowds[cell, side] = _Crowd(self.samples[own], self.owners[own], scale)
         return self._crowds[cell, side]
 
-    def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
+    def evaluate(
+        self, X: FloatArray, multi_indices: Iterable[MultiIndex], parts: IntArray | None = None
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields at points: one array (n, fields) per multi-index.
+
+        Where parts meet, ``parts`` are the numbers of those that are meant.
+        """
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
-        parts = self.locate(X)
+        parts = self.locate(X) if parts is None else parts
         step = max(2, _ENTRIES // self.reference.size)
         # Beside a tiny cell high derivatives overflow: whoever asked for them finds infinities.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

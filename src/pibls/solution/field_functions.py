@@ -91,7 +91,7 @@ class FieldFunction:
     def __call__(self, X: Any = None, *more: Any, outside: str = "nan", **named: Any) -> FloatArray:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
         points, shaped = gather(self.solution.coordinate_names, X, named, repr(self), more)
-        mask = _inside(self.solution, points, outside, repr(self))
+        mask = inside_of(self.solution, points, outside, repr(self))
         values = np.full(len(points), np.nan)
         values[mask] = self.solution.evaluate(points[mask], [(self.field, self.multi_index)])[0]
         return shaped(values)
@@ -101,7 +101,7 @@ class FieldFunction:
         return f"{self.field}_{marks}" if marks else self.field
 
 
-def _inside(solution: Solution, points: FloatArray, outside: str, owner: str) -> Any:
+def inside_of(solution: Solution, points: FloatArray, outside: str, owner: str) -> Any:
     """Tell where values are wanted."""
     check_choice("outside", outside, owner, OUTSIDE)
     if outside == "value":

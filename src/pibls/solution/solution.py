@@ -21,6 +21,7 @@ from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.field_functions import ComplexFunction, FieldFunction, ResidualFunction, gather, statement_of
 from pibls.solution.json_records import Network, RicherNetwork
+from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
@@ -29,7 +30,7 @@ from pibls.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(WaysOut):
+class Solution(Measurable, WaysOut):
     """The solution of a problem: callable, differentiable, and with a record of how it was found.
 
     Made by :func:`pibls.solve` and by the ``fit`` of a method.
@@ -323,7 +324,7 @@ class Solution(WaysOut):
         >>> solve(problems.advection()).true_error() < 1e-6
         True
         """
-        X, roots = self._spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
+        X, roots = self.spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
         own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
@@ -335,7 +336,7 @@ class Solution(WaysOut):
         pairs = zip(self._field_functions, values, strict=True)
         return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
-    def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    def spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return points of the domain, more where there are more cells, and the roots of their weights."""
         domain = self.problem.domain
         if not isinstance(self.network, CellNetwork):
