@@ -202,8 +202,8 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
         what = f"{name}{' differentiated in time' * min(order, 1)} has no initial value"
         if needed is None or exceeds(evolution, needed):
             return Unsuitable(what)
-        derivative = f"{name}{'.diff(t)' * order}"
-        lacks = f"The conditions do not determine the solution: {what}. Add it, as Initial({derivative}, ...)."
+        derivative = f"{name}.diff({evolution.problem.domain.time}{f', {order}' * (order > 1)})" if order else name
+        lacks = f"The solution is not unique: {what}. Add it, as Initial({derivative}, ...)."
     boundary = tuple(s for s in evolution.boundary if s not in extra)
     initial = {**evolution.initial, **missing}
     return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)

@@ -99,21 +99,20 @@ def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop)
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
-    lacks = evolution.lacks if isinstance(evolution, Evolution) else ""  # where waves fade soon, cells hardly notice
     if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
         return _RUNAWAY, ""
-    unmet = _is_in_doubt(solution, tol)
+    unmet, contradiction = _is_in_doubt(solution, tol), ""
     if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
         found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
-            return ("" if found.is_unseen else lacks) or found.in_words(), ""
+            return found.in_words(), ""
         # A sensitive problem may have a residual because its solution is not found yet. Networks know no interfaces.
         joined = any(isinstance(s.place, Across) for s in problem.statements)
         if unmet and max(found.sizes) < SENSITIVE and not joined:
-            lacks = _contradiction(solution, seed, budget) or lacks
+            contradiction = _contradiction(solution, seed, budget)
     switching = analysis_of(problem).switching
-    return lacks, "" if switching is None else switching.reading
+    return contradiction, "" if switching is None else switching.reading
 
 
 def _is_in_doubt(solution: Solution, tol: float) -> bool:

@@ -8,16 +8,17 @@ orders of the equations say how many conditions there have to be at its ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
 from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
+from pibls.refinement.standards import PLAIN, POINTS
+from pibls.wellposed.places import counted, equations_in_words, has, joined, lacking, number, sampled
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -73,46 +74,44 @@ def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
     return bool(damping.min() > PLAIN * np.abs(damping).max())
 
 
-def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
-    """Return how many conditions hold at each point; those that are not linear, or periodic, count as enough."""
-    found = np.zeros(len(X))
-    for statement in statements:
-        place = statement.place
-        if isinstance(place, OnPart):
-            found += np.where(place.part.contains(X), 1.0 if statement.form.is_linear else np.inf, 0.0)
-        else:
-            found += np.inf
-    return found
-
-
-def _boundary(evolution: Evolution) -> FloatArray:
-    return np.asarray(evolution.problem.domain.boundary.sample(POINTS, "kronecker", 1).points)
-
-
 def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
     """Say which field has too few conditions on the boundary, and where, as a sentence; an empty text if none."""
     if not any(needed.values()):
         return ""
-    X = _boundary(evolution)
-    own = {n: tuple(s for s in evolution.boundary if n in s.form.fields) for n in needed}
-    counts = [(name, k, _covered(X, own[name])) for name, k in needed.items()]
-    counts.append((", ".join(needed), sum(needed.values()), _covered(X, evolution.boundary)))
-    for name, enough, found in counts:
-        bare = found < enough
-        if bare.mean() > SLIGHT:
-            symbols = evolution.space.coordinates
-            place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
-            return (
-                f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
-                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add the missing ones there."
-            )
+    problem = evolution.problem
+    own = {name: tuple(s for s in evolution.boundary if name in s.form.fields) for name in needed}
+    counts = [([name], k, own[name]) for name, k in needed.items()]
+    for names, enough, given in [*counts, (list(needed), sum(needed.values()), evolution.boundary)]:
+        place, found = lacking(problem, given, enough)
+        if place:
+            own_equations = [e for e in analysis_of(problem).equations if set(names) <= set(e.form.fields)]
+            return too_few(problem, own_equations or analysis_of(problem).equations, place, names, found, enough)
     return ""
+
+
+def too_few(
+    problem: Problem, equations: Sequence[Statement], place: str, names: Sequence[str], found: int, enough: int
+) -> str:
+    """Say that a place has too few conditions.
+
+    >>> from pibls.problems import poisson
+    >>> problem = poisson()
+    >>> equations = analysis_of(problem).equations
+    >>> print(too_few(problem, equations, "left", ["u"], 0, 1)[:71])
+    The solution is not unique: left has no condition; the equation needs
+    """
+    bare = f", none of {joined(names)}" if found and len(names) < len(problem.fields) else ""
+    return (
+        f"The solution is not unique: {has(place, found)}{bare}; {equations_in_words(problem, equations)} needs "
+        f"{number(enough)} there. Add what is missing, as Dirichlet({names[0]}, ..., on=...)."
+    )
 
 
 def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
     """Tell whether somewhere on the boundary more is given than needed: that may make up for a lack elsewhere."""
     given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
-    return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
+    problem, enough = evolution.problem, sum(needed.values())
+    return bool(given) and bool((counted(problem, sampled(problem), given) > enough).any())
 
 
 def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
@@ -122,12 +121,12 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
     ((_, enough),) = needed.items()
     if not enough or not exceeds(evolution, needed):
         return ()
-    X = _boundary(evolution)
+    X = sampled(evolution.problem)
     kept: tuple[Statement, ...] = ()
     for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
-        if not (_covered(X, (*kept, statement)) > enough).any():
+        if not (counted(evolution.problem, X, (*kept, statement)) > enough).any():
             kept = (*kept, statement)
-    if (_covered(X, kept) < enough).any():
+    if (counted(evolution.problem, X, kept) < enough).any():
         return ()
     return tuple(s for s in evolution.boundary if s not in kept)
 

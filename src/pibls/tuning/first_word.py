@@ -1,0 +1,94 @@
+"""The first word on a problem, before anything is solved: whether its conditions are as many as it needs.
+
+What is said holds for certain. Where counting cannot tell, as of transport, of coefficients that vanish at the boundary
+and of problems with measurements, nothing is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pibls.evolution import Evolution, find_evolution
+from pibls.geometry import Interval, TimeInterval
+from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
+from pibls.wellposed.counting import too_few
+from pibls.wellposed.levels import free_level, free_motion
+from pibls.wellposed.places import conditions, equations_in_words, exceeding, has, joined, lacking, named, number
+from pibls.wellposed.principal import Block, blocks_of, conditions_of
+
+__all__ = ["first_word"]
+
+
+def first_word(problem: Problem) -> str:
+    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> import pibls as pb
+    >>> x, y = pb.coordinates("x y")
+    >>> u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    >>> three = square.left | square.bottom | square.top
+    >>> problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0, on=three)])
+    >>> print(first_word(problem)[:83])
+    The solution is not unique: right has no condition; -laplacian(u) = 1 needs one there
+    >>> first_word(pb.Problem(problem.equations, square, [pb.Dirichlet(u, 0)]))
+    ''
+    """
+    return problem.once(_first_word)
+
+
+def _first_word(problem: Problem) -> str:
+    measured = any(s.targets is not None or isinstance(s.place, Averages) for s in problem.statements)
+    if problem.parameters or problem.unknown_functions or measured:
+        return ""
+    evolution = find_evolution(problem) if problem.domain.time is not None else None
+    if isinstance(evolution, Evolution) and evolution.lacks:
+        return evolution.lacks
+    counted = (_count(problem, block) for block in blocks_of(problem))
+    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem)
+
+
+def _count(problem: Problem, block: Block) -> str:
+    """Say where a block has too few conditions."""
+    given = [s for s in problem.statements if not s.is_equation and set(block.fields) & set(s.form.fields)]
+    needed = conditions_of(problem, block)
+    if not needed:
+        return ""
+    if len(problem.domain.coordinates) == 1:
+        return _count_on_line(problem, block, given, needed)
+    place, found = lacking(problem, given, needed)
+    if not place:
+        return ""
+    many, count = exceeding(problem, given, needed)
+    if many:
+        return (
+            f"The solution is unstable: {has(place, found)}, and {has(many, count)}; "
+            f"{equations_in_words(problem, block.equations)} needs {number(needed)} on every part of the boundary. "
+            "More conditions in one place do not make up for those that are missing in another. Move them."
+        )
+    bare = [name for name in block.fields if not lacking(problem, [s for s in given if name in s.form.fields], 1)[0]]
+    names = [name for name in block.fields if name not in bare] or list(block.fields)
+    return too_few(problem, block.equations, place, names, found, needed)
+
+
+def _count_on_line(problem: Problem, block: Block, given: list[Statement], needed: int) -> str:
+    """Say how many conditions there are on a line, and where, if they are too few."""
+    line: Any = problem.domain
+    uncountable = any(isinstance(s.place, Across) or not s.form.is_linear for s in given)
+    if uncountable or not isinstance(line, Interval | TimeInterval):
+        return ""
+    ends = [s.place.part for s in given if isinstance(s.place, OnPart)]
+    points = [len(s.place.points) for s in given if isinstance(s.place, AtPoints)]
+    others = sum(points) + len(given) - len(ends) - len(points)
+    counts = {n: sum(bool(own.contains(part.sample(1).points)) for own in ends) for n, part in named(problem).items()}
+    total = sum(counts.values()) + others
+    if total >= needed:
+        return ""
+    told = [f"{number(count) if count else 'none'} on {name}" for name, count in counts.items()]
+    places = "" if others else f", {joined(told)}"
+    return (
+        f"The solution is not unique: {joined(block.fields)} {'have' if len(block.fields) > 1 else 'has'} "
+        f"{conditions(total)}{places}; {equations_in_words(problem, block.equations)} needs {number(needed)} in all. "
+        f"Add what is missing, as Dirichlet({block.fields[0]}, ..., on=...)."
+    )
