@@ -133,6 +133,7 @@ NAMES = {
     "pibls.text.vocabulary": "FUNCTIONS",
     "pibls.tuning.automatic": "solve",
     "pibls.tuning.diagnosis": "solve_by_cells",
+    "pibls.tuning.first_word": "first_word",
     "pibls.tuning.fitting": "Fitting estimated_error",
     "pibls.tuning.grow": "residual_points steepness",
     "pibls.tuning.judge": "Judge",

