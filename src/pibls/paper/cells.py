@@ -131,7 +131,7 @@ class Store:
 
 def read_cells(out: str | Path) -> list[Cell]:
     """Return all cells that a study has stored, in the order of their keys."""
-    return [_read(path) for path in sorted(Store(Path(out)).folder.glob("*.json"))]
+    return [_read(path) for path in sorted(Store(Path(out)).folder.glob("[!.]*.json"))]
 
 
 def _key(text: str) -> str:
