@@ -23,7 +23,7 @@ from pibls.solution.field_functions import FieldFunction, ResidualFunction, gath
 from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import errors_by_field, reference_sizes
 from pibls.status import Status
 
 
@@ -273,6 +273,11 @@ class Solution:
         if isinstance(here, dict):
             return {name: np.abs(here[name] - there[name]) for name in here}
         return np.abs(here - there)
+
+    @cached_property
+    def error_estimates(self) -> Mapping[str, float]:
+        """The estimated error of each field, by its own size; the largest is ``error_estimate``."""
+        return {} if self.error_estimate is None else errors_by_field(self, *self._spread(2000, 0))
 
     def grow(self, nodes: int = 0, points: int = 0) -> Solution:
         """Return the solution with more nodes and more points.
