@@ -105,6 +105,7 @@ NAMES = {
     "pibls.problems.inverse.data": "gaussian_plate",
     "pibls.problems.inverse.flaws": "symmetric_sensors",
     "pibls.problems.inverse.numbers": "layered_head",
+    "pibls.problems.manufactured": "manufactured",
     "pibls.problems.evolving": "taylor_green",
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
     "pibls.refinement.stopping": "more_budget",

@@ -127,3 +127,23 @@ def test_a_nonlinear_problem_without_a_side_is_told_with_little_work() -> None:
     assert solution.status == "ill-posed"
     assert "top has no condition" in solution.diagnostics.message
     assert solution.diagnostics.operations < 1e10
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e-100, 1e200, 1e300])
+@pytest.mark.parametrize("time", [None, "lines"])
+def test_estimates_are_right_whatever_the_unit(size: float, time: str | None) -> None:
+    h, factor = pb.field("h", x, t), sp.Float(size)
+    exact = factor * sp.exp(-(sp.pi**2) * t) * sp.sin(sp.pi * x)
+    conditions = [pb.Dirichlet(h, 0), pb.Initial(h, factor * sp.sin(sp.pi * x))]
+    domain = LINE * pb.TimeInterval(t, 0, sp.Rational(1, 10))
+    problem = pb.Problem(sp.Eq(h.diff(t), h.diff(x, 2)), domain, conditions, exact)
+    solution = pb.solve(problem, time=time)
+    assert solution.status == "converged"
+    assert solution.error_estimate / 10 < solution.true_error() < 3 * solution.error_estimate
+    assert max(row.rms for row in solution.diagnostics.residuals.values()) < 1e-6 * size
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_estimate_that_is_no_number_is_not_within_the_tolerance() -> None:
+    huge = pb.Problem(sp.Eq(w.diff(x, 2), w**2 / 10**200), LINE, [pb.Dirichlet(w, sp.Float(1e200))])
+    assert pb.solve(huge, budget=0.5).status != "converged"

@@ -8,14 +8,15 @@ not zero, however small, and counts by its own size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem import AtPoints, Average, Interior, OnPart, Problem
+from pibls.problem import AtPoints, OnPart, Problem, Statement
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -58,29 +59,32 @@ def natural_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, flo
 def _given(problem: Problem) -> FloatArray:
     """Return the size that each field is given by values and sources in statements of that field alone."""
     half, found = np.ptp(problem.domain.bounds, axis=1) / 2, np.zeros(len(problem.fields))
+    for statement, size, X, normals in sources(problem):
+        form = statement.form
+        if form.is_linear and len(form.fields) == 1:
+            largest = max(
+                float(np.abs(function(X, normals)).max()) / float(np.prod(half ** np.array(term.multi_index)))
+                for term, function in zip(form.terms, form.coefficient_functions, strict=True)
+            )
+            field = problem.field_names.index(form.fields[0])
+            found[field] = max(found[field], size / largest)
+    return found
+
+
+def sources(problem: Problem) -> Iterator[tuple[Statement, float, FloatArray, FloatArray | None]]:
+    """Yield statements with data that are not zero, their largest value, and the points and normals it is one of."""
     for statement in problem.statements:
-        form, place, normals = statement.form, statement.place, None
-        if not form.is_linear or len(form.fields) != 1 or form.source == 0:
+        place, normals = statement.place, None
+        if statement.form.source == 0:
             continue
         if isinstance(place, OnPart):
             X, normals = place.part.sample(_POINTS, "kronecker", 1)
-        elif isinstance(place, Interior | Average):
-            X = problem.domain.sample(_POINTS, "kronecker", 1)
-        elif isinstance(place, AtPoints):
-            X = place.points
         else:
-            continue
+            X = place.points if isinstance(place, AtPoints) else problem.domain.sample(_POINTS, "kronecker", 1)
         try:
-            source = float(np.abs(form.source_function(X, normals)).max())
-            factors = [
-                float(np.abs(function(X, normals)).max()) / float(np.prod(half ** np.array(term.multi_index)))
-                for term, function in zip(form.terms, form.coefficient_functions, strict=True)
-            ]
+            yield statement, float(np.abs(statement.form.source_function(X, normals)).max()), X, normals
         except ProblemError:
             continue  # data may be infinite in a corner
-        field = problem.field_names.index(form.fields[0])
-        found[field] = max(found[field], source / max(factors))
-    return found
 
 
 def _gains(problem: Problem) -> FloatArray:
@@ -129,9 +133,9 @@ def errors_by_field(solution: Solution, X: FloatArray, roots: FloatArray) -> dic
     if len(names) == 1 or solution.richer is None or not np.isfinite(estimate):
         return dict.fromkeys(names, estimate)
     own, apart = solution(X, outside="value"), solution.error_field(X, outside="value")
-    norms = {name: float(np.linalg.norm(roots * own[name])) for name in names}
+    norms = {name: float(linalg.norm(roots * own[name])) for name in names}
     sizes = reference_sizes(solution.problem, norms)
-    found = {name: float(np.linalg.norm(roots * apart[name])) / (sizes[name] or 1.0) for name in names}
+    found = {name: float(linalg.norm(roots * apart[name])) / (sizes[name] or 1.0) for name in names}
     worst = max(found.values())
     return {name: estimate * (error / worst if worst > 0.0 else 1.0) for name, error in found.items()}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from scipy import linalg
 
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
@@ -324,14 +325,14 @@ class Solution:
         X, roots = self._spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
+        own = {f.field: float(linalg.norm(roots * exact[f.field])) for f in self._field_functions}
         sizes = reference_sizes(self.problem, own)
         if 0.0 in sizes.values():
             raise ProblemError(
                 "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
             )
         pairs = zip(self._field_functions, values, strict=True)
-        return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
+        return float(max(linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
     def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return points of the domain, more where there are more cells, and the roots of their weights."""

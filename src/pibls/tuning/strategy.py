@@ -26,6 +26,7 @@ from pibls.system import check_squares
 from pibls.tuning.diagnosis import solve_by_cells
 from pibls.tuning.first_word import first_word
 from pibls.tuning.progress import Progress
+from pibls.tuning.units import solved_in, unit_of
 from pibls.tuning.wide import solve_wide
 
 _WORDS = {
@@ -55,6 +56,8 @@ class Strategy:
         check_interfaces(self.problem)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
+        if (unit := unit_of(self.problem)) != 1.0:
+            return solved_in(unit, self.problem, lambda problem: replace(self, problem=problem).run(time))
         if self.problem.domain.time is None or time == "space-time":
             return self._at_once()
         if time is None:
