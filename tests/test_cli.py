@@ -115,7 +115,7 @@ def test_a_wrong_profile_is_refused(recorded):
     assert not recorded
 
 
-def test_a_part_of_the_study_from_end_to_end(tmp_path):
+def test_a_part_of_the_study_from_end_to_end(tmp_path, monkeypatch):
     command = ["reproduce", "--out", str(tmp_path), "--workers", "1", "--only", "advection", "--only", "solve"]
     first = calls.invoke(cli.app, command)
     assert first.exit_code == 0
@@ -128,6 +128,17 @@ def test_a_part_of_the_study_from_end_to_end(tmp_path):
     second = calls.invoke(cli.app, command)
     assert second.exit_code == 0
     assert (tmp_path / "csv" / "errors.csv").read_bytes() == errors
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    there = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".html", ".csv", ".json")}
+    monkeypatch.setattr("os.fsync", full)
+    third = calls.invoke(cli.app, command)
+    assert (third.exit_code, third.stdout) == (2, "")
+    assert third.stderr.splitlines()[-1] == "Error: [Errno 28] No space left on device"
+    assert {path: path.read_bytes() for path in there} == there
+    assert not list(tmp_path.rglob("*.part*"))
 
 
 def test_starting_the_command_loads_nothing_heavy():

@@ -34,6 +34,33 @@ def test_show_says_the_mathematics_and_the_kind(here):
     assert "  1  Dirichlet(u = cos(x) on the boundary)" in text
 
 
+ODD = "a\x1b[31m\x07[red]\u202e\nOK  b"
+ESCAPED = "a\\x1b[31m\\x07[red]\\u202e\\nOK  b"
+
+
+def test_names_of_files_are_printed_and_not_obeyed(here):
+    (here / f"{ODD}.toml").write_text(COSINE.replace('title = "Cosine"', ""))
+    assert call("check", f"{ODD}.toml").stdout == f"OK  {ESCAPED}.toml\n"
+    assert call("show", f"{ODD}.toml", "--plot", f"{ODD}.png").stdout.startswith(f"{ESCAPED}\nFind u(x)")
+    text = call("solve", f"{ODD}.toml", "--save", f"{ODD}.pibls").stdout
+    assert text.startswith(f"{ESCAPED}\n")
+    assert f"wrote save       {ESCAPED}.pibls\n" in text
+    assert f"solve {ESCAPED}.toml\n" in call("new", "heat", "--out", f"{ODD}.toml", "--force").stdout
+    for command in ("check", "show", "solve"):
+        told = call(command, f"{ODD}2.toml", code=2).output
+        assert told.count("\n") == 1
+        assert told.rstrip().isprintable()
+        assert "a\\x1b[31m\\x07[red]\\u202e" in told
+    assert call_json("check", f"{ODD}.toml")["files"][0]["file"] == f"{ODD}.toml"
+
+
+def test_titles_are_printed_and_not_obeyed(here):
+    title = r"a\u001b[31m\u0007[red]\u202e"
+    (here / "cosine.toml").write_text(COSINE.replace("Cosine", title))
+    for command in ("show", "solve"):
+        assert call(command, "cosine.toml").stdout.startswith("a\\x1b[31m\\x07[red]\\u202e\nFind u(x)")
+
+
 def test_show_of_nonlinear_problems_with_computed_solutions_and_data(here):
     text = call("show", "zoo:allen_cahn").stdout
     assert "kind       nonlinear, order 2" in text

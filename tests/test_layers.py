@@ -37,6 +37,7 @@ ORDER = [
     {"wellposed"},
     {"evolution"},
     {"inverse"},
+    {"spectrum"},
     {"tuning"},
     {"paper"},
     {"cli"},

@@ -170,6 +170,22 @@ def test_memory_stops_a_solve_that_has_a_solution(monkeypatch):
     assert "memory limits it" in solution.diagnostics.message
 
 
+@pytest.mark.parametrize("speed", [0.0, 1e6, 1e9, 1e11])
+def test_looks_come_the_sooner_the_faster_memory_grows(speed):
+    passed, stops = [0.0], []
+    guard = Guard(memory=1e8, holds=lambda: int(speed * passed[0]))
+
+    def wait(step):
+        passed[0] += step
+        return bool(stops) or passed[0] > 1.0
+
+    guard.ended.wait = wait
+    limits._watch(guard, lambda: stops.append(guard.holds()))
+    # Growth is known from the second look on.
+    assert all(taken <= max(1e8, 0.05 * speed) + 0.002 * speed for taken in stops)
+    assert len(stops) == (speed >= 1e9)
+
+
 def test_memory_that_runs_out_is_told_in_words():
     def function(a, b):
         raise MemoryError

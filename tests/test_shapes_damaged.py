@@ -397,3 +397,31 @@ def test_errors_in_shapes_point_into_the_problem_file(tmp_path):
         pb.read_problem(write(tmp_path, "problem.toml", PROBLEM.format("frame.geojson")))
     with pytest.raises(TextError, match="Meshes are in the plane or in space"):
         pb.read_problem(write(tmp_path, "problem.toml", PROBLEM.format("plate.msh")))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_rings_within_rings(turned, tmp_path, monkeypatch):
+    corners = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]) if turned else np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+    rings = [(k * corners[[0, 1, 2, 3, 0]]).tolist() for k in range(40, 0, -1)]
+    onion = {"type": "MultiPolygon", "coordinates": [rings[k : k + 2] for k in range(0, 40, 2)]}
+    side = 2 if turned else 4  # the area within a ring, in terms of its number squared
+    expected = side * sum((-1) ** k * k**2 for k in range(1, 41))
+    assert read_shape(onion, (x, y)).measure == pytest.approx(expected, rel=1e-14)
+    by_parts = read_shape(onion, (x, y))
+    with monkeypatch.context() as patch:
+        patch.setattr("pibls.geometry.rings.MOST_PAIRS", 400)
+        assert by_parts.measure == pytest.approx(expected, rel=1e-14)
+    path = " ".join(f"M {' L '.join(f'{a} {b}' for a, b in ring)} Z" for ring in rings)
+    for rule, area in (("evenodd", expected), ("nonzero", side * 40**2)):
+        drawing = f'<svg xmlns="http://www.w3.org/2000/svg"><path fill-rule="{rule}" d="{path}"/></svg>'
+        (tmp_path / "onion.svg").write_text(drawing)
+        assert read_shape(tmp_path / "onion.svg", (x, y)).measure == pytest.approx(area, rel=1e-14)
+
+
+def test_outlines_of_too_many_edges_beside_each_other_are_refused(monkeypatch):
+    corners = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    rings = [k * corners for k in range(1, 41)]
+    monkeypatch.setattr("pibls.geometry.rings.MOST_PAIRS", 2000)
+    with pytest.raises(GeometryError, match=r"over 2000 pairs of its 160 edges are beside each other.* fewer rings"):
+        Outline((x, y), rings)
+    assert Outline((x, y), [k * (corners @ [[1, 1], [-1, 1]]) for k in range(1, 41)]).measure == 4 * 820

@@ -326,6 +326,8 @@ TABLES = {
     '"ragged.csv"': "1 entries, and 2 columns",
     '"words.csv"': "'many' in column 'k'",
     '"nan.csv"': "is not a finite number",
+    '"underscore.csv"': "'1_0' in column 'k' is not a finite number",
+    '"digits.csv"': "is not a finite number",
     '"twice.csv"': "a point twice",
     '"other.csv"': "no column 'x'",
     '"binary.csv"': "cannot be read as CSV",
@@ -340,7 +342,8 @@ def test_tables_that_are_refused(folder, tmp_path_factory, name):
     contents = {
         "empty": "", "blank": "x,k\n" + "\n" * 3_000_000,
         "numbers": "1,2\n3,4\n", "rows": "x,k\n\n", "ragged": "x,k\n1\n", "words": "x,k\n1,many\n",
-        "nan": "x,k\n1,nan\n", "twice": "x,k\n1,2\n1,3\n", "other": "z,k\n1,2\n",
+        "nan": "x,k\n1,nan\n", "underscore": "x,k\n1,1_0\n", "digits": "x,k\n1,\u0661\n",
+        "twice": "x,k\n1,2\n1,3\n", "other": "z,k\n1,2\n",
     }  # fmt: skip
     for stem, content in contents.items():
         (folder / f"{stem}.csv").write_text(content)
@@ -357,6 +360,17 @@ def test_points_on_a_line_are_refused_for_linear_interpolation(folder):
         read_text(text, folder)
     with pytest.raises(TextError, match="read_problem"):
         read_text(text)
+
+
+def test_as_many_scattered_points_as_triangles_are_made_of(folder, monkeypatch):
+    text = 'equations = ["k*u_x = 1"]\n[data.k]\nfile = "c.csv"\ncolumn = "value"\nmethod = "%s"\n[domain]\n'
+    text += 'shape = "disk"\nradius = 1\n[[conditions]]\nkind = "dirichlet"\nvalue = 0\n'
+    monkeypatch.setattr("pibls.text.problem_files._MOST_SCATTERED", 9)
+    read_text(text % "linear", folder)
+    monkeypatch.setattr("pibls.text.problem_files._MOST_SCATTERED", 8)
+    with pytest.raises(TextError, match=r'line 3, .* 9 points, .* up to 8\. Thin it out, or use method = "nearest"'):
+        read_text(text % "linear", folder)
+    read_text(text % "nearest", folder)
 
 
 GOOD = PLATE % 'kind = "dirichlet"\nvalue = "x"\non = "left"'

@@ -121,7 +121,7 @@ ATTACKS = {
     "x & y": (1, 3, "'and'"),
     "1j*x": (1, 1, "runs into a name"),
     "0x10": (1, 1, "runs into a name"),
-    "1_000": (1, 1, "digits only"),
+    "1_000": (1, 1, "digits without _"),
     "2x": (1, 1, r"'2\*x'"),
     "9**9**9**9": (1, 4, "exponent"),
     "10**10**10": (1, 1, "exponent"),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         coordinates,
         data,
         div,
+        eigenvalue,
         field,
         flux,
         grad,
@@ -73,19 +74,21 @@ if TYPE_CHECKING:
     )
     from pibls.report import metrics
     from pibls.solution import Solution, load
+    from pibls.spectrum import Spectrum, eigen
     from pibls.status import Status
     from pibls.text import parse, read_problem
-    from pibls.tuning import solve
+    from pibls.tuning import prepare, solve
 
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
-__all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon", "Problem"]
-__all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
-__all__ += ["TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div", "field", "flux"]
-__all__ += ["grad", "inside", "laplacian", "load", "metrics", "normal", "normal_derivative", "outside", "parse"]
-__all__ += ["per_region", "problems", "read_problem", "read_shape", "solve", "stress", "unknown"]
+__all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon"]
+__all__ += ["Problem", "Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Spectrum", "Star"]
+__all__ += ["Status", "Symmetry", "TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div"]
+__all__ += ["eigen", "eigenvalue", "field", "flux", "grad", "inside", "laplacian", "load", "metrics", "normal"]
+__all__ += ["normal_derivative", "outside", "parse", "per_region", "prepare", "problems", "read_problem"]
+__all__ += ["read_shape", "solve", "stress", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
@@ -95,7 +98,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
-    "tuning": ("solve",),
+    "tuning": ("prepare", "solve"),
+    "spectrum": ("Spectrum", "eigen"),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

@@ -10,16 +10,18 @@ __all__ = ["DeadlineError", "FeatureError", "FileFormatError", "GeometryError", 
 __all__ += ["PiblsError", "ProblemError", "ResourceError", "SolveError", "TextError", "printable"]
 
 
-def printable(text: str) -> str:
-    r"""Return a text with everything escaped that a terminal would obey and not show; line breaks stay.
+def printable(text: str, kept: str = "\n\t") -> str:
+    r"""Return a text with everything escaped that a terminal would obey and not show, but for ``kept`` letters.
 
     >>> printable("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\u202ec'
+    >>> printable("name\nof a file", kept="")
+    'name\\nof a file'
     """
     if text.isprintable():
         return text
     return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()
+        letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode()
         for letter in text
     )
 

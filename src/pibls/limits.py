@@ -32,7 +32,7 @@ __all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_
 # Imported beforehand, not by the thread that looks: loading a library waits for one that goes through all of them, as
 # threadpoolctl does, which waits for the interpreter: neither would ever end. Windows has none.
 RESOURCE: Any = importlib.import_module("resource") if importlib.util.find_spec("resource") else None
-_STEP = 0.05  # seconds between two looks
+_STEP = 0.05  # seconds between two looks, less where memory grows fast
 _AGAIN = 0.25  # seconds after which a stop that nothing has noticed is raised again
 _GRACE, _SHARE = 0.7, 0.09  # seconds, and share of the deadline, for what follows a stop: the best solution so far
 _RESERVE = 64 * 2**20  # bytes that a machine keeps: below that it ends programs at will
@@ -129,7 +129,7 @@ class Guard:
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
         if self.deadline is not None and self.elapsed >= self.deadline + more:
             return f"The deadline ends it: {self.deadline:g} s have passed."
-        if self.memory is not None and self.holds() - self.held > self.memory * (1.0 + 0.1 * self.noticed):
+        if self.memory is not None and self.holds() - self.held >= self.memory * (1.0 + 0.1 * self.noticed):
             return f"The memory limits it: it may take {self.memory / 2**20:.0f} MiB."
         if self.memory is None and self.free is not None and self.free() < _RESERVE and not self.noticed:
             return f"The memory limits it: less than {_RESERVE // 2**20} MiB are free."
@@ -261,13 +261,18 @@ def _watch(guard: Guard, send: Callable[[], object]) -> None:
     """Look at the limits until the solve is over, and stop it when one is reached."""
     last, again = False, 0.0
     # A short solve ends before the first look, which takes longer than some of them.
-    step = _STEP if guard.deadline is None else min(_STEP, guard.deadline)
+    step = longest = _STEP if guard.deadline is None else min(_STEP, guard.deadline)
+    left = guard.memory or np.inf
     while not guard.ended.wait(step) and not guard.over:
         if words := guard.look():
             guard.words = guard.words or words
             if guard.noticed != last or time.monotonic() >= again:
                 last, again = guard.noticed, time.monotonic() + _AGAIN
                 send()
+        if guard.memory is not None:
+            # Memory that grows on as fast reaches its limit at the next look, and does not pass it before.
+            before, left = left, guard.room
+            step = min(longest, step * left / (before - left)) if before > left else longest
 
 
 def _end(guard: Guard, watcher: threading.Thread) -> None:

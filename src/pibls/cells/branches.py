@@ -132,7 +132,8 @@ class Branches:
         known = before.get(part)
         same = known is not None and set(known.faces) == set(faces)
         if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
-            system, shared, load = self.local.of(part, faces)
+            system, faces = self.local.of(part, faces)
+            shared = self.local.shared(faces)
             known = Branch(
                 shared,
                 system.sizes,
@@ -142,7 +143,7 @@ class Branches:
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
-                load=load,
+                load=self.local.load(part, faces, system),
                 faces=faces,
                 weight=self.rows.emphasis(part),
             )

@@ -42,15 +42,16 @@ def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(eq=False)
 class DataRefinement:
-    """Splits cells until they resolve the data of a problem, in units of the solution."""
+    """Splits cells until they resolve the data of a problem, in units of the solution; or some of its forms, by id."""
 
     rows: Rows
+    only: frozenset[int] | None = None
     _unsure: dict[Cell, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def roughness(self) -> DataRoughness:
         """Measures how rough data are."""
-        return DataRoughness(self.rows)
+        return DataRoughness(self.rows, self.only)
 
     def waved(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until they resolve the waves that equations let through, unless there would be too many.

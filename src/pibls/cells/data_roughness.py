@@ -74,6 +74,7 @@ class DataRoughness:
     """Measures how rough the data of a problem are on cells, and keeps it."""
 
     rows: Rows
+    only: frozenset[int] | None = None  # forms whose sources are measured, by id, and nothing else
     _done: dict[Cell, Roughness] = field(default_factory=dict)
 
     @cached_property
@@ -117,7 +118,9 @@ class DataRoughness:
             even = [float((part.half**2).min()) for part in parts]
             balances = [(np.full(len(equations), own), np.ones(len(names))) for own in even]
         for number, equation in enumerate(equations):
-            for function, (name, index) in _coefficients(equation, names):
+            if not self._counts(equation):
+                continue
+            for function, (name, index) in _coefficients(equation, names) if self.only is None else ():
                 if self.probe.spots(function, inside=True) is None:
                     continue
                 for part, known, (factors, units) in zip(parts, _at(function, parts), balances, strict=True):
@@ -126,6 +129,9 @@ class DataRoughness:
                     found = self._done[part.cell]
                     found.coefficients = np.maximum(found.coefficients, own)
             self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
+
+    def _counts(self, statement: Statement) -> bool:
+        return self.only is None or id(statement.form) in self.only
 
     def _source(self, equation: Statement, factors: dict[CellPart, float]) -> None:
         """Measure the source of an equation on parts, with a factor for each."""
@@ -179,7 +185,8 @@ class DataRoughness:
         found = defaultdict[Any, list[Statement]](list)
         for statement in self.rows.problem.statements:
             form = statement.form
-            if not (form.is_linear and form.is_constant and form.source_function.constant == 0.0):
+            plain = form.is_linear and form.is_constant and form.source_function.constant == 0.0
+            if not plain and self._counts(statement):
                 found[statement.place].append(statement)
         return found
 

@@ -18,11 +18,10 @@ from pibls.features import MultiIndex
 from pibls.problem import Problem, Statement
 from pibls.problem.analysis import analysis_of
 
-__all__ = ["Columns", "Evaluation", "State", "Stated", "Term", "indices_of", "power"]
+__all__ = ["Evaluation", "Sources", "State", "Stated", "Term", "indices_of", "power"]
 
 Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
-Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +54,10 @@ class Stated:
         return found if self.seen is None else self.seen.T @ found
 
 
+Sources = Callable[[Stated, CellPart], FloatArray]
+"""Returns other sources of a statement at its points of a part, one column for each right-hand side."""
+
+
 @dataclass(eq=False)
 class Evaluation:
     """Evaluates the statements of a linear problem, or of a nonlinear one linearised at a state.
@@ -69,10 +72,6 @@ class Evaluation:
         How much of what lies beyond the linearisation at zero is kept.
     diffusion
         Factor of terms of second and higher order in nonlinear equations, as far as they are linear.
-    columns
-        Further sources of a statement at points of a part, one column each, to solve for at the same time.
-    sides
-        How many right-hand sides there are, the first of them the problem's own.
     problem, equations
         The problem, and its differential equations.
     orders, is_constant
@@ -85,8 +84,6 @@ class Evaluation:
     state: State | None = None
     share: float = 1.0
     diffusion: float = 1.0
-    columns: Columns | None = None
-    sides: int = 1
 
     def __post_init__(self) -> None:
         self.problem: Problem = self.layout.problem
@@ -184,7 +181,7 @@ class Evaluation:
         What is asked once is summed up before it is spelt out in functions; elsewhere their derivatives are kept.
         """
         indices = indices_of(terms)
-        again = part.whole or (left is None and (self.state is not None or self.columns is not None))
+        again = part.whole or (left is None and self.state is not None)
         fields = [(k, number) for k, own in enumerate(terms) for number in dict.fromkeys(n for n, _, _ in own)]
         if again or (left is None and len(fields) > len(indices)):
             values = self.values(part, X, indices)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Term
+from pibls.cells.evaluation import Sources, Stated, Term
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -22,11 +22,20 @@ __all__ = ["InterfaceLaws", "Law"]
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """One side of an equation across an interface: terms that are not shared, and their size."""
+    """One side of an equation across an interface: terms that are not shared, their size, and whence they come.
+
+    The outer side has the opposite sign.
+    """
 
     terms: list[Term]
-    right: FloatArray
     size: float
+    stated: Stated
+    sign: float
+
+    def right(self, part: CellPart, sources: Sources | None) -> FloatArray:
+        """Return its right-hand sides at points, as columns."""
+        found = self.stated.source[:, None] if sources is None else sources(self.stated, part)
+        return np.asarray(-self.sign * found)
 
 
 @dataclass(eq=False)
@@ -49,23 +58,24 @@ class InterfaceLaws:
         key = (part, face, id(statement))
         if key not in self._laws or not all(form.is_linear for form in statement.forms):
             sides = [self._side(side, face, statement) for side in (face.below, face.above)]
-            sizes = [size for _, _, size in sides if size > 0]
+            sizes = [law.size for law in sides if law.size > 0]
             size = float(np.sqrt(np.prod(sizes))) if len(sizes) == 2 else sizes[0]
-            for side, (terms, right, _) in zip((face.below, face.above), sides, strict=True):
-                self._laws[side, face, id(statement)] = Law(terms, right, size / statement.weight)
+            for side, law in zip((face.below, face.above), sides, strict=True):
+                self._laws[side, face, id(statement)] = replace(law, size=size / statement.weight)
         return self._laws[key]
 
-    def _side(self, part: CellPart, face: Face, statement: Statement) -> tuple[list[Term], FloatArray, float]:
+    def _side(self, part: CellPart, face: Face, statement: Statement) -> Law:
         assert isinstance(statement.place, Across)
         assert face.normals is not None
         inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
         form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
         # What switches may do so right here: each side has its own branch.
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
-        terms, source = self.rows.lowered(replace(statement, form=form), part, X, face.normals * (1 if below else -1))
+        normals, statement = face.normals * (1 if below else -1), replace(statement, form=form)
+        terms, source = self.rows.lowered(statement, part, X, normals)
         size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
-        right = -sign * np.broadcast_to(source, len(X))
-        return [(n, index, sign * value) for n, index, value in terms], right, size
+        stated = Stated(statement, X, normals, terms, np.broadcast_to(source, len(X)), np.ones(len(X)))
+        return Law([(n, index, sign * value) for n, index, value in terms], size, stated, sign)
 
     def _replaced(self, face: Face) -> dict[tuple[int, int], Statement]:
         """Return which continuities of a face, by field and order, an interface condition replaces."""

@@ -359,7 +359,7 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
             squares[face.above] += gap
         for statement in rows.averages:
             shares = ((rows.average(part, units[part], statement), own) for part, own in weights.items())
-            missing = sum(float(row @ own - right[0]) for (row, right), own in shares)
+            missing = sum(float(row @ own + stated.factors @ stated.source) for (row, stated), own in shares)
             for part in squares:
                 squares[part] += (missing / len(squares)) ** 2
     finally:

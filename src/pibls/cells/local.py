@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.crossings import Crossing
+from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
@@ -112,12 +113,18 @@ class LocalSystem:
         The rows; those that define the sums are heavy.
     sizes
         How many unknowns it shares in each place.
+    averaged
+        The conditions on averages at the points of the part.
+    crossed
+        How its sums depend on right-hand sides across interfaces.
     factored
         The system with its own unknowns eliminated, once it is.
     """
 
     rows: LeafSystem
     sizes: tuple[int, ...]
+    averaged: tuple[Stated, ...] = ()
+    crossed: Mapping[Face, FloatArray] = field(default_factory=dict)
     factored: Factored | None = None
 
     def place(self, factored: Factored) -> None:
@@ -150,6 +157,11 @@ class LocalSystems:
         """Forget the rows of all parts but some."""
         self._made = {part: self._made[part] for part in parts}
 
+    @property
+    def stated(self) -> Iterator[Stated]:
+        """The equations and conditions at points of parts whose rows are kept."""
+        return (own for rows in self._made.values() for own in (*rows.inside, *rows.held))
+
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the owners of the unknowns that are shared on faces: the faces, or walls."""
         return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
@@ -160,25 +172,35 @@ class LocalSystems:
             self._made[part] = self.rows.of(part)
         return self._made[part]
 
-    def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...], Load]:
-        """Return the system of a part with some faces, its shared unknowns in order, and its right-hand sides."""
+    def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...]]:
+        """Return the system of a part with some faces, and these in the order of its rows."""
         self.count += 1
         self.work += PER_CELL
         rows = self.part_rows(part)
         key, alike = self._configuration(part, faces, rows)
         system = self._alike.get(key) if key is not None else None
         if system is None:
-            system, below = self._made_of(part, alike, rows)
+            system = self._made_of(part, alike, rows)
             self.work += system.work
             if key is not None:
                 self._alike[key] = system
-        else:
-            light = system.rows.rows.shape[1]
-            below = np.zeros((light + len(rows.given), self.rows.sides))
-            below[: len(rows.value)] = rows.value
-            below[light:] = -self._stiffness(part) * (rows.given + rows.flows @ rows.value)
-        light = len(below) - len(rows.given)
-        return system, self.shared(alike), Load(rows.source[None], below[None, :light], below[None, light:])
+        return system, alike
+
+    def load(self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None) -> Load:
+        """Return the right-hand sides of the system of a part: those of the problem, or of other sources."""
+        rows = self.part_rows(part)
+        source, value, given = rows.right(part, sources)
+        light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
+        light[: len(value)] = value
+        sums, row = given + rows.flows @ value, len(value)
+        for face in (own for own in faces if isinstance(own, Face) and system.crossed):
+            right = self.rows.traces.right(part, face, sides, sources)
+            light[row : row + len(right)] = right
+            sums = sums + system.crossed[face] @ right if face in system.crossed else sums
+            row += len(right)
+        for number, own in enumerate(system.averaged, len(light) - len(system.averaged)):
+            light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
+        return Load(source[None], light[None], (-self._stiffness(part) * sums)[None])
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the sums of a part that are one in its own units."""
@@ -223,8 +245,8 @@ class LocalSystems:
         )
         return shared.index(wall), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[LocalSystem, FloatArray]:
-        """Return the system of a part, and the right-hand sides of all rows but the equations."""
+    def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> LocalSystem:
+        """Return the system of a part."""
         own = [face for face in faces if not isinstance(face, Link)]
         traced = [self.rows.traces.of(part, face, rows.units) for face in own]
         carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
@@ -235,22 +257,22 @@ class LocalSystems:
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
         columns = {face: starts[self.walls.get(face, face)] for face in faces}
         below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
-        bottom = np.zeros((len(below), width + self.rows.sides))
-        bottom[:, width:] = np.concatenate([rows.value, *(self.rows.traces.right(part, face) for face in own)])
+        bottom = np.zeros((len(below), width))
         row = len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
         self._cross(part, faces, carried, bottom[len(rows.value) :], columns)
+        averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
-            sums, theirs = self._sums(part, rows.units, faces, columns, width)
+            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
-        balance, theirs = self._balance(part, carried, rows, below, bottom, columns)
+        balance, theirs, crossed = self._balance(part, carried, rows, below, bottom, columns)
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
-        every = np.hstack([below / math.sqrt(part.extent), bottom[:, :width]])
+        every = np.hstack([below / math.sqrt(part.extent), bottom])
         light = len(every) - count
         system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
-        return LocalSystem(system, sizes), bottom[:, width:]
+        return LocalSystem(system, sizes, averaged, crossed)
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the coefficients on a face by the unknowns that are shared there."""
@@ -259,16 +281,15 @@ class LocalSystems:
 
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, FloatArray, tuple[Stated, ...]]:
         """Return the rows of averages: the sum so far plus this part's share is passed on; the last is the value."""
-        rows = np.zeros((len(self.rows.averages), self.rows.width))
-        right = np.zeros((len(self.rows.averages), width + self.rows.sides))
+        found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
+        theirs = np.zeros((len(found), width))
         for number, statement in enumerate(self.rows.averages):
-            rows[number], right[number, width:] = self.rows.average(part, units, statement)
             for face in faces:
                 if isinstance(face, Link) and face.of is statement:
-                    right[number, columns[face]] = 1.0 if face.above is part else -1.0
-        return rows, right
+                    theirs[number, columns[face]] = 1.0 if face.above is part else -1.0
+        return np.array([row for row, _ in found]), theirs, tuple(own for _, own in found)
 
     def _cross(
         self,
@@ -296,18 +317,17 @@ class LocalSystems:
         below: FloatArray,
         bottom: FloatArray,
         columns: dict[Any, int],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows that define the sums of a part, which should be zero.
+    ) -> tuple[FloatArray, FloatArray, dict[Face, FloatArray]]:
+        """Return the rows that define the sums of a part, which should be zero, and the share of interfaces.
 
         What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
         its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
         little by themselves; without these sums they could be a source that is felt everywhere.
         """
         count = len(rows.given)
-        theirs = np.zeros((count, bottom.shape[1]))
+        theirs, passed = np.zeros((count, bottom.shape[1])), {}
         conditions = len(rows.value)
         balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        theirs[:, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row, crossed = conditions, by_crossing(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
@@ -319,10 +339,12 @@ class LocalSystems:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
+            if face.crossed:
+                passed[face] = shared
             row += len(matrix)
         theirs *= self._stiffness(part)
         theirs[np.arange(count), np.arange(count)] = -_STIFF
-        return self._stiffness(part) * balance, theirs
+        return self._stiffness(part) * balance, theirs, passed
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the factor of sums: the same everywhere, as they add up however coefficients vary."""

@@ -285,12 +285,20 @@ class Loop:
         other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit), self._goal(self._expected()))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
-        apart = self._apart_from(layout, fit, layout, other) / math.sqrt(share)
+        distance = self._apart_from(layout, fit, layout, other)
+        apart = distance / math.sqrt(share)
         # What is left of the error after one more tree, and the next, falls as it did before.
         fall = apart / self._apart if self._apart > 0 else 0.0
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, _SLOWEST)
-        return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
+        beyond = estimate / distance if distance > 0.0 else 1.0
+        return Compared(fit, layout, other, layout, estimate, self.fitter.answer(), beyond)
+
+    def restated(self, before: Compared, fit: Fit, own: Layout, other: Fit, layout: Layout) -> Compared:
+        """Compare solutions on the same trees as before, for other data."""
+        self.answers += [before.answer] * 2
+        estimate = before.beyond * self._apart_from(own, fit, layout, other)
+        return self._magnified(Compared(fit, own, other, layout, estimate, before.answer, before.beyond))
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
         """Compare a solution with the one by richer cells on the same tree: enough where it is smooth, and cheaper."""
@@ -389,5 +397,4 @@ class Loop:
         if flaw:
             # Nothing is known of the error of what is returned.
             made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))
-        words = flaw or f"{message} {remark}".rstrip()
-        return replace(made, diagnostics=replace(made.diagnostics, message=words))
+        return replace(made, diagnostics=replace(made.diagnostics, message=flaw or f"{message} {remark}".rstrip()))

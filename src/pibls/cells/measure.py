@@ -28,15 +28,22 @@ _EVEN, _NOTABLE = 0.15, 1e-3  # powers of two by which the square rises from rin
 
 
 @lru_cache(maxsize=32)
-def _analysis(dimension: int, count: int) -> FloatArray:
-    """Return the matrix from values at Gauss points to coefficients of orthonormal Legendre products."""
+def _analysis(count: int) -> FloatArray:
+    """Return the matrix from values at Gauss points of [−1, 1] to coefficients of orthonormal Legendre polynomials."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     table = np.polynomial.legendre.legvander(nodes, count - 1) * np.sqrt(np.arange(count) + 0.5)
-    own = table.T * weights
-    found = own
-    for _ in range(dimension - 1):
-        found = np.kron(found, own)
-    return np.asarray(found)
+    return np.asarray(table.T * weights)
+
+
+def _analysed(values: FloatArray, dimension: int, count: int) -> FloatArray:
+    """Return coefficients of orthonormal Legendre products, a row for each row of values at Gauss points of the cube.
+
+    Axes are taken one by one: a matrix for all of them would be larger than all else that a cell needs.
+    """
+    for _ in range(dimension):
+        # Each axis in turn comes first, and goes behind the others.
+        values = (_analysis(count) @ values.reshape(len(values), count, -1)).swapaxes(1, 2)
+    return values.reshape(len(values), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +62,16 @@ class Tails:
     def _coefficients(self) -> FloatArray:
         """Legendre coefficients of the functions, a column each."""
         zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
-        return np.asarray(_analysis(len(zero), count) @ self.reference.on_rule([zero])[zero])
+        return _analysed(self.reference.on_rule([zero])[zero].T, len(zero), count).T
 
-    def _rough(self, of: FloatArray, least: float) -> list[FloatArray]:
-        """Return the rows for coefficients that are high along each axis, which share a high total degree."""
+    def _rough(self, least: float) -> list[BoolArray]:
+        """Tell which coefficients are high along each axis, which share a high total degree."""
         total, d = self._degrees.sum(axis=1), self.reference.dimension
-        return [of[(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5))] for axis in range(d)]
+        return [(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
 
     @cached_property
     def _operators(self) -> list[FloatArray]:
-        return self._rough(self._coefficients, _TAIL * self.reference.degree)
+        return [self._coefficients[own] for own in self._rough(_TAIL * self.reference.degree)]
 
     def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
         """Return the L2 norms of the rough part of fields on parts, along each axis: shape (parts, fields, axes)."""
@@ -123,14 +130,14 @@ class Tails:
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
         """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes)."""
-        rough = [np.linalg.norm(values @ operator.T, axis=1) for operator in self._missed]
+        found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
+        rough = [np.linalg.norm(found[:, own], axis=1) for own in self._missed]
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
 
     @cached_property
-    def _missed(self) -> list[FloatArray]:
-        """Rows of the analysis for coefficients beyond those that an equation of second order can take up."""
-        analysis = _analysis(self.reference.dimension, rule_count(self.reference.degree))
-        return self._rough(analysis, self.reference.degree - 1)
+    def _missed(self) -> list[BoolArray]:
+        """Which coefficients are beyond those that an equation of second order can take up, along each axis."""
+        return self._rough(self.reference.degree - 1)
 
 
 @lru_cache(maxsize=16)
@@ -143,14 +150,9 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
     """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
-    return float(np.linalg.norm(_highest(parameters, count) @ values) * np.sqrt(weights.sum() / 2**parameters))
-
-
-@lru_cache(maxsize=32)
-def _highest(parameters: int, count: int) -> FloatArray:
-    """Return the rows of the analysis for the two highest degrees along any parameter."""
-    degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(count)] * parameters, indexing="ij")], axis=1)
-    return np.asarray(_analysis(parameters, count)[degrees.max(axis=1) >= count - 2])
+    degrees = np.indices((count,) * parameters).max(axis=0).ravel()
+    high = _analysed(values[None], parameters, count)[0, degrees >= count - 2]
+    return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
 
 
 @lru_cache(maxsize=16)
@@ -207,7 +209,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     """
     marks = layout.ground.landmarks
     if not len(marks):
-        return np.ones((len(fit.parts), len(layout.problem.field_names)))
+        return np.ones((len(fit.parts), len(next(iter(fit.weights.values()), ()))))
     (halves, weights), d = stacked(fit), len(layout.problem.domain.space)
     squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     found, centers = np.ones(squares.shape), np.array([part.center for part in fit.parts])[:, :d]

@@ -33,7 +33,10 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A solution and a better one, the cells of both, and the estimated error of the first."""
+    """A solution and a better one, the cells of both, and the estimated error of the first.
+
+    That is so many times the distance of both; further solutions of the better kind would go beyond it.
+    """
 
     fit: Fit
     own: Layout
@@ -41,6 +44,7 @@ class Compared:
     layout: Layout
     estimate: float
     answer: float
+    beyond: float = 1.0
 
     @cached_property
     def size(self) -> float:

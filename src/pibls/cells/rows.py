@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.evaluation import Evaluation, Stated, Term, power
+from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, power
 from pibls.cells.flux import Fluxes
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
@@ -49,6 +49,8 @@ class PartRows:
         over the part tell.
     key
         Parts with equal keys have equal equation rows, whatever their size; None where they are its own.
+    inside, held
+        The equations at the points of the part, and the conditions at theirs.
     """
 
     units: FloatArray
@@ -61,6 +63,17 @@ class PartRows:
     flows: FloatArray
     besides: FloatArray | None
     key: Any
+    inside: tuple[Stated, ...]
+    held: tuple[Stated, ...]
+
+    def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the right-hand sides of equations and conditions and the integrals of sources: its own, or others."""
+        if sources is None:
+            return self.source, self.value, self.given
+        given = [sources(own, part) for own in self.inside]
+        source = np.concatenate([-own.weighed(values) for own, values in zip(self.inside, given, strict=True)])
+        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.held)]
+        return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
 
 
 @dataclass(eq=False)
@@ -108,8 +121,7 @@ class Rows(Evaluation):
         key = None
         if part.whole and self.is_constant:
             key = tuple(self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
-        sources = [self._sources(part, own) for own in inside]
-        source = np.concatenate([-own.weighed(values) for own, values in zip(inside, sources, strict=True)])
+        source = np.concatenate([-own.weighed(own.source[:, None]) for own in inside])
         if key is None or key not in self._alike:
             found = self.at(part, None, [own.terms for own in inside], units)
             equation = np.concatenate([own.weighed(values) for own, values in zip(inside, found, strict=True)])
@@ -121,10 +133,13 @@ class Rows(Evaluation):
         else:
             equation, means = self._alike[key]
         means = means * (part.extent / rows)[:, None]
-        given = np.array([part.integrals @ values for values in sources])
-        condition, value, flows, placed = self._conditions(part, units)
+        given = np.array([[part.integrals @ own.source] for own in inside])
+        condition, flows, placed, alone = self._conditions(part, units)
+        held = [own for _, known, _ in placed for own in known] + alone
+        value = np.concatenate([np.empty((0, 1)), *(-own.weighed(own.source[:, None]) for own in held)])
         besides = self._besides(part, units, flows, placed)
-        return PartRows(units, equation, source, condition, value, means, given, flows, besides, key)
+        known = (means, given, flows, besides, key, tuple(inside), tuple(held))
+        return PartRows(units, equation, source, condition, value, *known)
 
     def residual(self, part: CellPart) -> FloatArray:
         """Return the rows that concern a part alone, less their right-hand sides, at the state."""
@@ -178,12 +193,6 @@ class Rows(Evaluation):
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
-    def _sources(self, part: CellPart, own: Stated) -> FloatArray:
-        """Return all sources of a statement, the problem's own first, as columns."""
-        if self.columns is None:
-            return own.source[:, None]
-        return np.column_stack([own.source, self.columns(own.statement, part, own.points, own.normals)])
-
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
@@ -228,18 +237,14 @@ class Rows(Evaluation):
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        return float((self.layout.root.size / part.cell.size).min() ** self._emphasised)
-
-    @cached_property
-    def _emphasised(self) -> float:
-        return max(float(self.orders.max()) - 1.0, 0.0) / 2
+        return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
     def _conditions(
         self, part: CellPart, units: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]]]:
-        """Return the rows of all conditions, right-hand sides, how balances depend on them, and those by place."""
+    ) -> tuple[FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]], list[Stated]]:
+        """Return the rows of all conditions, how balances depend on them, those by place, and those at points."""
         placed: list[tuple[Rule, list[Stated], Any]] = []
-        blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
+        blocks = [np.empty((0, self.width))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = self._on_boundary(part, place, rule)
@@ -247,16 +252,14 @@ class Rows(Evaluation):
             rows = [one.weighed(block) for one, block in zip(own, made, strict=True)]
             placed.append((rule, own, rows))
             blocks += rows
-            rights += [-one.weighed(self._sources(part, one)) for one in own]
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
             seen = own[0].seen if own else None
             flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
-        for one in self._at_points(part):
+        for one in (alone := self._at_points(part)):
             blocks.append(one.weighed(self.at(part, one.points, [one.terms], units)[0]))
-            rights.append(-one.weighed(self._sources(part, one)))
             flows.append(np.zeros((len(self.equations), len(one.points))))
-        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), placed
+        return np.concatenate(blocks), np.hstack(flows), placed, alone
 
     def on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
@@ -352,16 +355,15 @@ class Rows(Evaluation):
         """The conditions on averages over the domain."""
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
-    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, FloatArray]:
-        """Return a part's share of an average over the domain: a row, and its share of the right-hand sides."""
+    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, Stated]:
+        """Return a part's share of an average over the domain as a row, and the condition at its points."""
         X, weights = self.layout.quadrature(part)
         if not len(X):
-            return np.zeros(self.width), np.zeros(self.sides)
+            return np.zeros(self.width), Stated(statement, X, None, [], weights, weights)
         found, source = self.lowered(statement, part, X, None)
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         (row,) = self.at(part, None if X is part.points else X, [found], units, factor * weights[None])
-        own = Stated(statement, X, None, found, source, factor * weights)
-        return row[0], -own.factors @ self._sources(part, own)
+        return row[0], Stated(statement, X, None, found, source, factor * weights)
 
 
 def _depth(part: CellPart, rule: Rule) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
 from pibls.cells.branches import Branch, Branches
+from pibls.cells.evaluation import Sources
 from pibls.cells.layout import Layout
 from pibls.cells.local import LocalSystems, by_crossing
 from pibls.cells.parts import CellPart, part_values
@@ -27,6 +29,7 @@ _REFINEMENTS = 4  # at most, of a solution by Gram matrices
 _REFINED = 1e-8  # relative change after which the next one is rounding: each is about the square of the last
 _CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
 _SUSPECT = 10.0  # sensitivities above which rows are asked: Gram matrices cannot see large ones
+Loads = Callable[[FactoredTree], dict[Batch, Load]]
 _ITERATIONS = 2  # steps that find what rows see least
 
 
@@ -46,8 +49,8 @@ class Fit:
         Root of the square sum of the rows of each part, in units of the solution.
     unknowns, rows
         Size of the least-squares problem.
-    columns
-        The solutions with further right-hand sides, if rows have them: shape (sides, fields, functions).
+    columns, left
+        Solutions with other right-hand sides, if there are any: shape (sides, fields, functions), and their residuals.
     """
 
     root: Cell
@@ -57,6 +60,12 @@ class Fit:
     unknowns: int
     rows: int
     columns: dict[CellPart, FloatArray] = field(default_factory=dict)
+    left: dict[CellPart, FloatArray] = field(default_factory=dict)
+
+    def side(self, number: int) -> Fit:
+        """Return the solution with one of several right-hand sides."""
+        weights = {part: own[number] for part, own in self.columns.items()}
+        return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
 
     @property
     def residual(self) -> float:
@@ -72,7 +81,9 @@ class Glue:
     local: LocalSystems = field(init=False)
     branches: Branches = field(init=False)
     _factors: Factors = field(default_factory=lambda: Factors(Grams()))
-    _tree: FactoredTree | None = None  # the last one; None where the domain has no part in it
+    _root: Cell = field(init=False)  # the last tree
+    _branches: list[Branch] = field(default_factory=list)
+    _tree: FactoredTree | None = None  # these factorised; None where the domain has no part in it
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its unions
 
@@ -108,64 +119,66 @@ class Glue:
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
         joined = self.branches.work
-        branches = self.branches.of(root)
-        if not branches:
+        self._root, self._branches = root, self.branches.of(root)
+        if not self._branches:
             self._tree = None
             return Fit(root, (), {}, {}, 0, 0)
-        unknowns, left = self._eliminated(branches)
-        every = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
-        every = {branch.sample: every[branch.sample] for branch in branches if not branch.halves}
-        squares = {
-            branch.sample: square
-            for batch, load in left.items()
-            for branch, square in zip(batch.branches, load.squares.tolist(), strict=True)
-        }
+        self._tree = self._factorised(self._factors)
+        fit = self._solved(lambda tree: tree.loads)
         if self.branches.work > joined:
-            self._last = len(every), self.branches.work - joined
-        self.local.keep(every)
-        return Fit(
-            root,
-            tuple(every),
-            {part: own[0] for part, own in every.items()},
-            {part: math.sqrt(squares[part]) for part in every},
-            len(every) * self.rows.width,
-            0,
-            {part: own[1:] for part, own in every.items() if len(own) > 1},
-        )
+            self._last = len(fit.parts), self.branches.work - joined
+        self.local.keep(fit.parts)
+        return fit.side(0)
 
-    def _eliminated(self, branches: list[Branch]) -> tuple[Unknowns, dict[Batch, Load]]:
-        """Return the unknowns of a tree, and the residuals of its rows.
+    def again(self, sources: Sources) -> Fit:
+        """Return solutions on the last tree for other right-hand sides, as columns; they cost no factorisation."""
 
-        Gram matrices find them to half of the digits, and refinement to the rest; where it does not, rotations do.
+        def loads(tree: FactoredTree) -> dict[Batch, Load]:
+            return {
+                batch: Load.stacked([self._loaded(branch, sources) for branch in batch.branches])
+                for batch in tree.loads
+            }
+
+        return self._solved(loads)
+
+    def _solved(self, loads: Loads) -> Fit:
+        """Return the solutions on the last tree for right-hand sides, as columns."""
+        unknowns, left = self._eliminated(loads)
+        found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
+        every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
+        missed = {
+            branch.sample: root
+            for batch, load in left.items()
+            for branch, root in zip(batch.branches, np.sqrt(load.squares), strict=True)
+        }
+        size = len(every) * self.rows.width
+        return Fit(self._root, tuple(every), {}, {}, size, 0, every, {part: missed[part] for part in every})
+
+    def _loaded(self, branch: Branch, sources: Sources) -> Load:
+        assert branch.system is not None
+        return self.local.load(branch.sample, branch.faces, branch.system, sources)
+
+    def _eliminated(self, loads: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
+        """Return the unknowns of the last tree for right-hand sides, and the residuals of its rows.
+
+        Gram matrices find them to half of the digits, and refinement to the rest; where it does not, rotations do, for
+        this tree and all further ones.
         """
-        try:
-            tree = self._factorised(branches)
-            found = tree.solved(tree.loads)
-        except DependentError:
-            return self._rotated(branches)
-        left = tree.left(tree.loads, found)
-        for _ in range(_REFINEMENTS):
-            change = tree.solved(left, found.sums)
-            norms = found.norms
-            ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
-            if isinstance(tree.way, Grams) and not ratio < _CONTRACTING:
-                return self._rotated(branches)
-            found = found.changed(change)
-            left = tree.left(tree.loads, found)
-            if ratio < _REFINED:
-                break
-        return found, left
-
-    def _factorised(self, branches: list[Branch]) -> FactoredTree:
-        self._tree = self._factors.of(branches, self.branches.total)
-        return self._tree
-
-    def _rotated(self, branches: list[Branch]) -> tuple[Unknowns, dict[Batch, Load]]:
-        """Return the same by rotations of rows, for this tree and all further ones."""
+        if self._tree is not None and (found := _refined(self._tree, loads(self._tree))) is not None:
+            return found
         self._factors = Factors(Rotations())
-        tree = self._factorised(branches)
-        found = tree.solved(tree.loads)
-        return found, tree.left(tree.loads, found)
+        self._tree = self._factorised(self._factors)
+        assert self._tree is not None
+        given = loads(self._tree)
+        solved = self._tree.solved(given)
+        return solved, self._tree.left(given, solved)
+
+    def _factorised(self, factors: Factors) -> FactoredTree | None:
+        """Factorise the last tree; None where Gram matrices cannot."""
+        try:
+            return factors.of(self._branches, self.branches.total)
+        except DependentError:
+            return None
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return how strongly the last solution answers to changes of its data, and its largest answer.
@@ -182,7 +195,9 @@ class Glue:
             unknowns = self._least(tree, unknowns)
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
-            missed = sum(float(load.squares.sum()) for load in left) + sum(float(np.square(own).sum()) for own in sums)
+            missed = sum(float(load.squares[:, 0].sum()) for load in left) + sum(
+                float(np.square(own).sum()) for own in sums
+            )
             found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
 
@@ -251,6 +266,25 @@ class Glue:
                 self._projected[key] = crossing.projected(self.layout, branch.sample)
             numbers = others[ends[link] : ends[link] + crossing.size]
             weights += np.tensordot(numbers.T, self._projected[key], axes=1)
+
+
+def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, dict[Batch, Load]] | None:
+    """Return the unknowns for right-hand sides and the residuals of rows; None where Gram matrices have no digits."""
+    try:
+        found = tree.solved(loads)
+    except DependentError:
+        return None
+    left = tree.left(loads, found)
+    for _ in range(_REFINEMENTS):
+        change, norms = tree.solved(left, found.sums), found.norms
+        ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
+        if isinstance(tree.way, Grams) and not ratio < _CONTRACTING:
+            return None
+        found = found.changed(change)
+        left = tree.left(loads, found)
+        if ratio < _REFINED:
+            break
+    return found, left
 
 
 def _nothing(tree: FactoredTree) -> dict[Batch, Load]:

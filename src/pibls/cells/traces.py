@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Term, indices_of, power
+from pibls.cells.evaluation import Sources, Term, indices_of, power
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.problem import Opposite
@@ -79,16 +79,16 @@ class Traces:
             self._known[part, face] = found
         return found
 
-    def right(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the right-hand sides of :meth:`of`: zero but for known values across interfaces."""
+    def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
+        """Return so many right-hand sides of :meth:`of`: zero but for known values across interfaces."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
-        found = np.zeros((step * len(wanted), self.rows.sides))
+        found = np.zeros((step * len(wanted), sides))
         for k, block in enumerate(wanted if face.crossed else ()):
             law = self.rows.flux.laws.of(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
-                found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
+                found[k * step : (k + 1) * step] = face.basis.T @ (roots[:, None] * law.right(part, sources))
         return found
 
     def units(self, face: Face) -> FloatArray:

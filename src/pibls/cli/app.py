@@ -9,6 +9,7 @@ import typer
 from pibls.cli.bench import bench
 from pibls.cli.check import check
 from pibls.cli.doctor import doctor
+from pibls.cli.eigen_command import eigen
 from pibls.cli.eval_command import evaluate
 from pibls.cli.reproduce import reproduce
 from pibls.cli.show import show
@@ -48,6 +49,7 @@ def start(
 
 
 app.command(epilog=_EXIT_CODES)(solve)
+app.command(epilog=_EXIT_CODES)(eigen)
 app.command()(show)
 app.command()(check)
 app.command("eval")(evaluate)

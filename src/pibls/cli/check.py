@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, told
+from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, shown, told
 from pibls.cli.sources import complete, read_source
 from pibls.errors import PiblsError, ProblemError
 from pibls.status import Status
@@ -87,11 +87,12 @@ def _finding(file: str) -> Finding:
 
 
 def _say(finding: Finding) -> None:
+    name = shown(finding.file)
     if finding.error is not None:
         words = in_words(finding.error)
-        emit(f"Error: {words if finding.file in words else f'{finding.file}: {words}'}")
+        emit(f"Error: {words if name in words else f'{name}: {words}'}")
         return
-    emit(f"{Status.ILL_POSED if finding.ill_posed else 'OK'}  {finding.file}")
+    emit(f"{Status.ILL_POSED if finding.ill_posed else 'OK'}  {name}")
     for words in (finding.ill_posed, *finding.warnings):
         if words:
             emit(f"    {words}")

@@ -8,11 +8,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.errors import DeadlineError, InputError, PiblsError, TextError
+from pibls.errors import DeadlineError, InputError, PiblsError, TextError, printable
 from pibls.interrupts import code as interrupted
 from pibls.status import Status
 
@@ -35,14 +36,26 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files also if they
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
-def emit(text: str = "") -> None:
-    """Print on standard output; a reader that has gone away, as in ``| head``, is no failure."""
-    _write(text, err=False)
+def emit(text: str = "", *, as_is: bool = False) -> None:
+    """Print on standard output; a reader that has gone away, as in ``| head``, is no failure.
+
+    What a terminal would obey is escaped, wherever it comes from, but not in data and in text with our own colours.
+    """
+    _write(text if as_is else printable(text), err=False)
 
 
-def note(text: str) -> None:
-    """Print on standard error: warnings, and all that is no result."""
-    _write(text, err=True)
+def note(text: str, *, as_is: bool = False) -> None:
+    """Print on standard error, escaped in the same way: warnings, and all that is no result."""
+    _write(text if as_is else printable(text), err=True)
+
+
+def shown(name: str | Path) -> str:
+    r"""Return the name of a file as it is printed: escaped, and on one line.
+
+    >>> shown("a\x1b[2J\nOK")
+    'a\\x1b[2J\\nOK'
+    """
+    return printable(str(name), kept="")
 
 
 def stage_lines() -> Callable[[Progress], None] | None:
@@ -127,10 +140,10 @@ def emit_table(
     for name in fitted:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=True)
     for entries in list(zip(*fitted.values(), strict=True))[1:]:
-        table.add_row(*map(Text, entries))
+        table.add_row(*(Text(printable(entry)) for entry in entries))
     with console.capture() as captured:
         console.print(table)
-    emit("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()))
+    emit("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()), as_is=True)
 
 
 def fit_columns(columns: Mapping[str, list[str]], width: int, optional: Sequence[str]) -> dict[str, list[str]]:

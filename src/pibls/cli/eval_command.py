@@ -60,7 +60,7 @@ def evaluate(
         full = [[*entries, *numbers] for entries, numbers in zip(rows.entries, columns, strict=True)]
         text = to_csv([*rows.heading, *wanted], full)
         if target is None:
-            emit(text.rstrip("\n"))
+            emit(text.rstrip("\n"), as_is=True)
         else:
             write_text(target, text)
 

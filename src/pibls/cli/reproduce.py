@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pibls.cli.console import Debug, emit, told
+from pibls.cli.console import Debug, emit, shown, told
 from pibls.errors import InputError, SolveError
 
 
@@ -45,7 +45,7 @@ def reproduce(
         if report_only and (only or workers is not None):
             raise InputError("--report-only runs nothing and tells all that is stored. Leave out --only and --workers.")
         failures = () if report_only else run_study(out, profile=profile.value, workers=workers, only=only)
-        emit(f"report: {write_report(out, profile=profile.value)}")
+        emit(f"report: {shown(write_report(out, profile=profile.value))}")
         if failures:
             raise SolveError(
                 f"{len(failures)} tasks of the study failed; the report is written without them. The first: "

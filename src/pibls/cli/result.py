@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pibls.cli.console import CODES, OK, WRONG
+from pibls.cli.console import CODES, OK, WRONG, shown
 from pibls.interrupts import code as interrupted
 from pibls.status import Status
 
@@ -88,7 +88,7 @@ class Result:
             facts["true error"] = f"{self.true_error:.1e}"
         facts["size"] = d.size
         facts["time"] = f"{self.seconds:.2f} s"
-        facts |= {f"wrote {kind}": str(path) for kind, path in self.files.items()}
+        facts |= {f"wrote {kind}": shown(path) for kind, path in self.files.items()}
         width = max(map(len, facts))
         stated = str(self.source.problem).splitlines()
         if (rest := len(stated) - _MOST_LINES) > 0:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Force, emit, told
+from pibls.cli.console import Debug, Force, emit, shown, told
 from pibls.cli.outputs import PICTURES, check_target, refuse_other
 from pibls.cli.sources import SourceName, read_source
 from pibls.status import Status
@@ -36,17 +36,17 @@ def show(
         from pibls.cli.sketch import sketch
         from pibls.tuning.first_word import first_word
 
-        emit(typer.style(found.title, bold=True))
+        emit(typer.style(found.title, bold=True), as_is=True)
         emit(f"{found.problem}\n")
         emit("\n".join(f"{name:<10} {value}" for name, value in facts(found).items()))
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        emit(f"\n{sketch(found.problem, encoding, coloured=sys.stdout.isatty())}")
+        emit(f"\n{sketch(found.problem, encoding, coloured=sys.stdout.isatty())}", as_is=True)
         if words := first_word(found.problem):
             emit(f"\n{Status.ILL_POSED}  {words}")
         if target is not None:
             figure = picture(found.problem)
             replaced(target.resolve(), lambda place: figure.savefig(place, dpi=150))
-            emit(f"\nwrote plot {target}")
+            emit(f"\nwrote plot {shown(target)}")
 
 
 def facts(source: Source) -> dict[str, str]:

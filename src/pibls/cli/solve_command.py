@@ -68,7 +68,7 @@ def solve(
         elif to_stdout:
             _values_to_stdout(result, quiet)
         elif not quiet:
-            emit(str(result))
+            emit(str(result), as_is=True)
         for kind, words in result.failed.items():
             note(f"Error: the output {kind} was not written: {words}")
         raise typer.Exit(result.code)
@@ -78,9 +78,9 @@ def _values_to_stdout(result: Result, quiet: bool) -> None:
     """Print the values alone on standard output; the report of the solution goes to standard error."""
     from pibls.cli.outputs import grid_csv
 
-    emit(grid_csv(result.solution).rstrip("\n"))
+    emit(grid_csv(result.solution).rstrip("\n"), as_is=True)
     if not quiet:
-        note(str(result))
+        note(str(result), as_is=True)
 
 
 def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: Any = False) -> Result:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pibls.cli.console import shown
 from pibls.errors import InputError, PiblsError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def read_source(name: str) -> Source:
     if not path.exists() and name in zoo():
         raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
     found = read_file(path)
-    title = found.title or path.stem
+    title = found.title or shown(path.stem)
     return Source(name, title, found.problem, found.solve, found.output, path.parent, path, found.files)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, told
+from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, shown, told
 from pibls.cli.outputs import check_target, write_text
 from pibls.cli.sources import STDIN
 from pibls.errors import InputError
@@ -134,4 +134,4 @@ def new(
         if target.exists() and not force:
             raise InputError(f"The file {target} is there already. Choose another with --out, or replace it: --force.")
         write_text(target, text)
-        emit(f"wrote {target}\nSolve it with: pibls solve {target}")
+        emit(f"wrote {shown(target)}\nSolve it with: pibls solve {shown(target)}")

@@ -18,7 +18,7 @@ from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.patch import AffinePatch, Patch
-from pibls.geometry.rings import check_names, check_rings, cross, nesting, resolution_of, segment_distance, signed_area
+from pibls.geometry.rings import check_names, check_rings, cross, crossings, meeting, segment_distance, signed_area
 from pibls.geometry.sampling import apportion
 from pibls.quadrature.rules import Rule, crowded, gauss, side, tensor
 
@@ -117,14 +117,14 @@ class Outline(Region):
         return cKDTree(self._starts + self._edges / 2)
 
     @cached_property
-    def _depths(self) -> IntArray:
-        return np.asarray(nesting([np.array(ring) for ring in self.rings]).sum(axis=1))
+    def _is_hole(self) -> BoolArray:
+        return np.asarray(crossings([np.array(ring) for ring in self.rings]).sum(axis=1) % 2 == 1)
 
     @cached_property
     def _turns(self) -> FloatArray:
         """One for rings that have the shape on their left, minus one for others."""
         areas = np.array([signed_area(np.array(ring)) for ring in self.rings])
-        return np.asarray(np.sign(areas) * np.where(self._depths % 2 == 0, 1.0, -1.0))
+        return np.asarray(np.sign(areas) * np.where(self._is_hole, -1.0, 1.0))
 
     @cached_property
     def bounds(self) -> FloatArray:
@@ -135,7 +135,7 @@ class Outline(Region):
     def measure(self) -> float:
         """The area."""
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
-        return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
+        return float(areas @ np.where(self._is_hole, -1.0, 1.0))
 
     @property
     def condition(self) -> sp.Basic:
@@ -209,7 +209,7 @@ class Outline(Region):
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         """Return the rings, and the parts with names."""
-        outer, holes = (np.flatnonzero(self._depths % 2 == odd).tolist() for odd in (0, 1))
+        outer, holes = (np.flatnonzero(self._is_hole == hole).tolist() for hole in (False, True))
         rings = {"outer" if len(outer) == 1 else f"outer{k}": i for k, i in enumerate(outer)}
         rings |= {f"hole{k}": i for k, i in enumerate(holes)}
         edges = {name: np.flatnonzero(self._owner == i) for name, i in rings.items()} | dict(self.named)
@@ -278,41 +278,20 @@ class Outline(Region):
 
     def _check_apart(self) -> None:
         """Refuse rings that cross or touch themselves or each other, other than in a vertex that two rings share."""
-        starts, stops = self._starts, self._starts[self._next]
-        resolution = resolution_of(starts)
-        low, high = np.minimum(starts, stops) - resolution, np.maximum(starts, stops) + resolution
-        for one, two in self._tree.overlapping(low, high):
-            later = two > one
-            i, j = one[later], two[later]
-            bad = self._meet(i, j, resolution)
-            if bad.any():
-                k = int(np.flatnonzero(bad)[0])
-                places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
-                near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
-                raise GeometryError(
-                    f"{self._demand}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
-                    "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
-                    "polygons."
-                )
+        found = meeting(self._tree, self._starts, self._next, self._owner, self._demand)
+        if found is not None:
+            places = [f"edge {self._place(edge)}" for edge in found]
+            near = (self._starts[found[0]] + self._edges[found[0]] / 2).tolist()
+            raise GeometryError(
+                f"{self._demand}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
+                "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
+                "polygons."
+            )
 
     def _place(self, edge: int) -> str:
         ring = int(self._owner[edge])
         number = str(edge - int(np.searchsorted(self._owner, ring)))
         return f"{number} of ring {ring}" if len(self.rings) > 1 else number
-
-    def _meet(self, i: IntArray, j: IntArray, resolution: float) -> BoolArray:
-        starts, stops = self._starts, self._starts[self._next]
-        a, b, c, d = starts[i], stops[i], starts[j], stops[j]
-        ends = [(a, b, c), (a, b, d), (c, d, a), (c, d, b)]
-        near = np.stack([segment_distance(p, q, w) <= resolution for p, q, w in ends], axis=1)
-        same = np.stack([np.hypot(*(v - w).T) <= resolution for v, w in ((a, c), (b, c), (a, d), (b, d))], axis=1)
-        crossing = (cross(b - a, c - a) * cross(b - a, d - a) < 0) & (cross(d - c, a - c) * cross(d - c, b - c) < 0)
-        neighbours = (self._next[i] == j) | (self._next[j] == i)
-        own = self._owner[i] == self._owner[j]
-        # An end that both have is near in two of the four ways; more of them mean that the edges lie on each other.
-        touching = same.sum(axis=1) == 1
-        allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
-        return np.asarray((near.any(axis=1) | crossing) & ~allowed)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import FloatArray, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
+from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.patch import ROUNDING
 
 _RESOLUTION = 1e-12
 MOST_VERTICES = 20000
 _SMALLEST, _LARGEST = 1e-100, 1e100
-_BATCH = 2**20
+MOST_PAIRS = 2**23  # of edges that are compared, which takes seconds
 
 
 class OpenRingError(GeometryError):
@@ -32,28 +33,32 @@ def signed_area(ring: FloatArray) -> float:
     return float(cross(offset, np.roll(offset, -1, axis=0)).sum() / 2)
 
 
-def nesting(rings: Sequence[FloatArray]) -> npt.NDArray[np.bool_]:
-    """Tell for each ring (row) in which others (columns) it lies; they must not cross.
+def crossings(rings: Sequence[FloatArray]) -> IntArray:
+    """Return for each ring how many edges of others pass upwards, and downwards, on the right of a place on it.
+
+    It lies in an odd number of other rings if their sum is odd; their difference is how often others wind around it.
 
     >>> square = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
-    >>> nesting([square, square / 2 + 1])
-    array([[False, False],
-           [ True, False]])
+    >>> crossings([square, square / 2 + 1])
+    array([[0, 0],
+           [1, 0]])
     """
+    starts, stops = np.concatenate(rings), np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
+    owner, edges = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings]), stops - starts
     # The middle of an edge: a vertex may be one of another ring.
     places = np.array([(ring[0] + ring[1]) / 2 for ring in rings])
-    found = np.zeros((len(rings), len(rings)), dtype=np.bool_)
-    for k, ring in enumerate(rings):
-        stops = np.roll(ring, -1, axis=0)
-        near = np.flatnonzero(((places >= ring.min(axis=0)) & (places <= ring.max(axis=0))).all(axis=1))
-        for i in np.array_split(near, len(near) * len(ring) // _BATCH + 1):
-            above = places[i, 1:]
-            cuts = (above >= ring[:, 1]) != (above >= stops[:, 1])
-            # Only where an edge is cut is its slope of use, and finite.
-            shares = np.divide(above - ring[:, 1], (stops - ring)[:, 1], out=np.zeros(cuts.shape), where=cuts)
-            across = ring[:, 0] + (stops - ring)[:, 0] * shares
-            found[i, k] = (cuts & (places[i, :1] < across)).sum(axis=1) % 2 == 1
-    np.fill_diagonal(found, False)
+    order = np.argsort(places[:, 1])
+    low, high = np.minimum(starts[:, 1], stops[:, 1]), np.maximum(starts[:, 1], stops[:, 1])
+    # Edges meet the height of a run of places, one after the other.
+    first, last = np.searchsorted(places[order, 1], [low, high])
+    sizes, found = last - first, np.zeros((len(rings), 2), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(8 * ends // MOST_PAIRS)) + 1):
+        edge, numbers = np.repeat(own, sizes[own]), np.arange(ends[own[0]] - sizes[own[0]], ends[own[-1]])
+        place = order[numbers + (last - ends)[edge]]
+        shares = (places[place, 1] - starts[edge, 1]) / edges[edge, 1]
+        right = (places[place, 0] < starts[edge, 0] + edges[edge, 0] * shares) & (owner[edge] != place)
+        np.add.at(found, (place[right], (edges[edge[right], 1] < 0).astype(int)), 1)
     return found
 
 
@@ -106,6 +111,47 @@ def resolution_of(vertices: FloatArray) -> float:
     """Return the distance below which vertices are the same."""
     scale = float(np.hypot(*np.ptp(vertices, axis=0)))
     return _RESOLUTION * scale + ROUNDING * float(np.abs(vertices).max())
+
+
+def meeting(
+    tree: BoxTree, starts: FloatArray, following: IntArray, owner: IntArray, demand: str
+) -> tuple[int, int] | None:
+    """Return two edges that cross or touch, other than neighbours or in a vertex that two rings share, if there are."""
+    stops, seen, resolution = starts[following], 0, resolution_of(starts)
+    low, high, edges = np.minimum(starts, stops) - resolution, np.maximum(starts, stops) + resolution, stops - starts
+    for i, j in tree.overlapping(low, high):
+        seen += len(i)
+        if seen > MOST_PAIRS:
+            raise GeometryError(
+                f"{demand}, which takes too long to find out: over {MOST_PAIRS} pairs of its {len(starts)} edges are "
+                "beside each other, as those of many rings within rings are. Give fewer rings, or turn them so that "
+                "long edges run along the coordinates."
+            )
+        # Most are on one side of the line along another, which takes less time to find than their distance.
+        i, j = i[j > i], j[j > i]
+        sides = np.stack([cross(edges[i], ends[j] - starts[i]) for ends in (starts, stops)])
+        reach = resolution * np.hypot(*edges[i].T)
+        near = (sides.min(axis=0) <= reach) & (sides.max(axis=0) >= -reach)
+        i, j = i[near], j[near]
+        apart = (following[i] != j) & (following[j] != i) & (owner[i] == owner[j])
+        bad = _meet((starts[i], stops[i]), (starts[j], stops[j]), apart, resolution)
+        if bad.any():
+            return int(i[bad.argmax()]), int(j[bad.argmax()])
+    return None
+
+
+def _meet(
+    one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray], apart: BoolArray, resolution: float
+) -> BoolArray:
+    """Tell which edges cross or touch; those that are not ``apart`` may share an end."""
+    (a, b), (c, d) = one, two
+    ends = [(a, b, c), (a, b, d), (c, d, a), (c, d, b)]
+    near = np.stack([segment_distance(p, q, w) <= resolution for p, q, w in ends], axis=1)
+    same = np.stack([np.hypot(*(v - w).T) <= resolution for v, w in ((a, c), (b, c), (a, d), (b, d))], axis=1)
+    crossing = (cross(b - a, c - a) * cross(b - a, d - a) < 0) & (cross(d - c, a - c) * cross(d - c, b - c) < 0)
+    # An end that both have is near in two of the four ways; more of them mean that the edges lie on each other.
+    allowed = (same.sum(axis=1) == 1) & (near.sum(axis=1) == 2) & ~apart
+    return np.asarray((near.any(axis=1) | crossing) & ~allowed)
 
 
 def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
@@ -145,8 +146,7 @@ class CellForward(Forward):
     def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
         """Return fields and sensitivities from one elimination; sensitivities are those at a state."""
         columns = self._columns(layout.problem, vector, layout, state)
-        sides = 1 + self.parametric.size
-        return self._eliminated(Rows(layout, TreeState(layout, state), columns=columns, sides=sides))
+        return self._eliminated(Rows(layout, TreeState(layout, state)), columns)
 
     def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
         """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
@@ -160,12 +160,17 @@ class CellForward(Forward):
         sensitivity = {part: np.array(own) for part, own in columns.items()}
         return Fit(self.root, tuple(state), dict(state), {}, 0, 0, sensitivity)
 
-    def _eliminated(self, rows: Rows) -> Fit:
-        glue = Glue(rows)
+    def _eliminated(self, rows: Rows, sources: Sources | None = None) -> Fit:
+        """Return fields, and those for further sources, from one elimination."""
+        glue = self._noted(Glue(rows))
         try:
-            return glue.solve(self.root)
+            fit = glue.solve(self.root)
+            return fit if sources is None else replace(fit, columns=glue.again(sources).columns)
         finally:
             self.budget.spend(glue.flops)
+
+    def _noted(self, glue: Glue) -> Glue:
+        return glue
 
     def _solved(self, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Mapping[CellPart, FloatArray]:
         """Return the weights of the fields alone."""
@@ -180,15 +185,18 @@ class CellForward(Forward):
 
     def _columns(
         self, problem: Problem, vector: FloatArray, layout: Layout, weights: Mapping[CellPart, FloatArray]
-    ) -> Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]:
-        """Return the derivatives of residuals by the unknowns as further sources."""
-        stated = {id(own): s for own, s in zip(problem.statements, self.parametric.stated, strict=True)}
+    ) -> Sources:
+        """Return the derivatives of residuals by the unknowns as further sources; interfaces have none."""
+        stated = {id(own.form): s for own, s in zip(problem.statements, self.parametric.stated, strict=True)}
         state = TreeState(layout, weights)
 
-        def columns(statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> FloatArray:
-            dependence = self.parametric.dependence(stated[id(statement)])
+        def columns(own: Stated, part: CellPart) -> FloatArray:
+            X = own.points
+            if isinstance(own.statement.place, Across):
+                return np.zeros((len(X), self.parametric.size))
+            dependence = self.parametric.dependence(stated[id(own.statement.form)])
             values = dependence.values(X, state(part, X, dependence.wanted), vector)
-            return dependence.slopes(X, normals, values)
+            return dependence.slopes(X, own.normals, values)
 
         return columns
 
@@ -269,12 +277,9 @@ class OpenBoundary(CellForward):
             state = fit.weights
         return CellResponse(self, layout, fit, vector)
 
-    def _eliminated(self, rows: Rows) -> Fit:
-        self.glues[:] = [Glue(rows)]
-        try:
-            return self.glues[0].solve(self.root)
-        finally:
-            self.budget.spend(self.glues[0].flops)
+    def _noted(self, glue: Glue) -> Glue:
+        self.glues[:] = [glue]
+        return glue
 
     def drawn(
         self, response: CellResponse, noise: FloatArray, sets: Sequence[tuple[Statement, slice]]
@@ -285,14 +290,14 @@ class OpenBoundary(CellForward):
         measured = layout.problem.statements[-len(sets) :]
         places = {id(s): span for s, (_, span) in zip(measured, sets, strict=True)}
 
-        def columns(statement: Statement, part: CellPart, X: FloatArray, _: FloatArray | None) -> FloatArray:
-            if id(statement) not in places:
-                return np.zeros((len(X), SETTINGS.probes))
-            assert isinstance(statement.place, AtPoints)
-            mine = places[id(statement)].start + layout.owned(part, statement.place.points)
+        def columns(own: Stated, part: CellPart) -> FloatArray:
+            if id(own.statement) not in places:
+                return np.zeros((len(own.points), SETTINGS.probes))
+            assert isinstance(own.statement.place, AtPoints)
+            mine = places[id(own.statement)].start + layout.owned(part, own.statement.place.points)
             return np.asarray(-draws[mine] * noise[mine, None])
 
-        fit = self._eliminated(Rows(layout, state, columns=columns, sides=1 + SETTINGS.probes))
+        fit = self._eliminated(Rows(layout, state), columns)
         made = replace(response, fit=fit)
         taken = 0.0
         for statement, span in sets:

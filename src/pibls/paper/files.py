@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from pibls.paper.ledger import Cell, Ledger
 from pibls.paper.records import Record
+from pibls.writing import replaced
 
 _CURVES = ("exact", "predicted", "source_exact", "source_predicted", "residual")
 _WHERE = ("kind", "problem", "method", "score", "n_train", "seed")
@@ -44,7 +46,7 @@ def write_files(
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([repr(value) if isinstance(value, float) else value for value in row] for row in rows)
-        (folder / name).write_text(buffer.getvalue(), encoding="utf-8")
+        replaced(folder / name, partial(Path.write_text, data=buffer.getvalue(), encoding="utf-8"))
     return tuple(folder / name for name in content)
 
 

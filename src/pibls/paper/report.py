@@ -31,6 +31,7 @@ from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.selecting import FOLDS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
+from pibls.writing import replaced
 
 # How a quantity is written as measured, and as published; others in three digits, and in the paper's five.
 _SHOWN = {"parameters": ".0f", "reduction": ".2f", "factor": ".2f"}
@@ -57,9 +58,8 @@ def write_report(out: str | Path, profile: str = "quick") -> Path:
     found = Findings.of(folder, profile)
     figures = draw_all(found, folder / "figures")
     _write_files(found, folder)
-    path = folder / "report.html"
-    path.write_text(render(found, figures), encoding="utf-8")
-    return path
+    page = render(found, figures)
+    return replaced(folder / "report.html", lambda place: place.write_text(page, encoding="utf-8"))
 
 
 def write_numbers(out: str | Path, profile: str = "quick") -> tuple[Path, ...]:

@@ -26,10 +26,10 @@ from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, 
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field, coordinates, data, field, normal
-from pibls.problem.unknown_numbers import Smooth, Unknown, unknown
+from pibls.problem.unknown_numbers import Eigenvalue, Smooth, Unknown, eigenvalue, unknown
 
-__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition", "Data", "Dirichlet"]
-__all__ += ["Field", "Form", "Initial", "Interface", "Interior", "Mean", "MultiIndex", "Neumann", "Observation"]
-__all__ += ["OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth", "Statement", "Symmetry", "Term", "Traction"]
-__all__ += ["Unknown", "coordinates", "data", "div", "field", "flux", "grad", "inside", "laplacian", "normal"]
-__all__ += ["normal_derivative", "outside", "stress", "unknown"]
+__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition", "Data"]
+__all__ += ["Dirichlet", "Eigenvalue", "Field", "Form", "Initial", "Interface", "Interior", "Mean", "MultiIndex"]
+__all__ += ["Neumann", "Observation", "OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth", "Statement"]
+__all__ += ["Symmetry", "Term", "Traction", "Unknown", "coordinates", "data", "div", "eigenvalue", "field", "flux"]
+__all__ += ["grad", "inside", "laplacian", "normal", "normal_derivative", "outside", "stress", "unknown"]

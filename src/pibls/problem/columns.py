@@ -60,13 +60,14 @@ def numbers_in(row: list[str], columns: Iterable[int], heading: list[str], name:
     """Return the numbers in some columns of a row, or refuse an entry that is none."""
     for place in columns:
         if not _is_number(row[place]):
-            message = f"{cut(repr(row[place]))} in column {heading[place]!r} is not a finite number."
+            message = f"{cut(repr(row[place]))} in column {heading[place]!r} is not a finite number, such as -1.5e3."
             raise TextError(message, path=name, line=line, column=place + 1)
     return [float(row[place]) for place in columns]
 
 
 def _is_number(entry: str) -> bool:
     try:
-        return math.isfinite(float(entry))
+        # Python reads 1_0 and digits of other scripts as well.
+        return entry.isascii() and "_" not in entry and math.isfinite(float(entry))
     except ValueError:
         return False

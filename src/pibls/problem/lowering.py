@@ -8,7 +8,7 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -93,6 +93,11 @@ class Form:
             return self.residual_function(X, normals, state)
         terms = zip(self.coefficient_functions, state, strict=True)
         return np.asarray(sum((f(X, normals) * own for f, own in terms), self.source_function(X, normals)))
+
+    def with_source(self, source: sp.Expr) -> Form:
+        """Return the same terms with another source."""
+        expression, residual = (own - self.source + source for own in (self.expression, self.residual))
+        return replace(self, expression=expression, residual=residual, source=source)
 
     @property
     def needs_normals(self) -> bool:

@@ -217,11 +217,12 @@ class Problem:
         statements: Sequence[Statement],
         fields: Sequence[Field] | None = None,
         equations: Sequence[sp.Eq | sp.Expr] | None = None,
+        **known: None,
     ) -> Problem:
         """Return a problem on the same domain, in the same fields or some of them, that consists of other statements.
 
         They need not follow from ``equations`` and ``conditions``, which are kept if no others are given: a
-        linearisation, say.
+        linearisation, say. With ``exact=None`` the exact solution is dropped.
 
         >>> from pibls.problems import advection
         >>> problem = advection()
@@ -230,7 +231,7 @@ class Problem:
         """
         result = object.__new__(Problem)
         for name in ("equations", "domain", "conditions", "exact", "truth", "fields", "unknown_functions"):
-            result._set(name, getattr(self, name))
+            result._set(name, known.get(name, getattr(self, name)))
         result._set("statements", tuple(statements))
         result._set("parameters", find_numbers(result.statements, self.fields, self.domain))
         if equations is not None:

@@ -95,6 +95,19 @@ class Unknown(sp.Symbol):  # type: ignore[misc]
         return (self.name, *self.settings), self._assumptions_orig
 
 
+class Eigenvalue(Unknown):
+    """A number for which a homogeneous problem has a solution that is not zero; made by :func:`eigenvalue`."""
+
+
+def eigenvalue(name: str) -> Any:
+    """Return the symbol of an eigenvalue, for problems that :func:`~pibls.eigen` solves.
+
+    >>> eigenvalue("lam")
+    lam
+    """
+    return Eigenvalue(check_name(name, "eigenvalue"), real=True)
+
+
 def check_name(name: object, owner: str) -> str:
     """Return a name that is a plain identifier, or refuse it."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):

@@ -119,8 +119,8 @@ class Load(_Stacked):
 
     @property
     def squares(self) -> FloatArray:
-        """Square sum of the first right-hand side of every member."""
-        return np.asarray(sum(np.square(own[:, :, 0]).sum(axis=1) for own in (self.equation, self.rows, self.heavy)))
+        """Square sums of every member, one for each right-hand side."""
+        return np.asarray(sum(np.square(own).sum(axis=1) for own in (self.equation, self.rows, self.heavy)))
 
     def less(self, system: LeafSystem, own: FloatArray, others: FloatArray) -> Load:
         """Return the load less the rows of a system times unknowns."""

@@ -27,8 +27,8 @@ from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_t
 from pibls.text.vocabulary import Names
 
 _KEYS = (
-    *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "parameters", "data", "equations"),
-    *("conditions", "exact", "truth", "solve", "output"),
+    *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "eigenvalue", "parameters", "data"),
+    *("equations", "conditions", "exact", "truth", "solve", "output"),
 )
 _LARGEST = 2_000_000
 _MOST_ENTRIES = 1_000  # names, equations or conditions

@@ -105,7 +105,9 @@ def _check(piece: Text, word: re.Match[str]) -> None:
             raise piece.error(f"The number has more than {_MOST_DIGITS} digits; write it as in 1.5e100.", start, stop)
         if stop < len(piece.text) and re.match(r"\w", piece.text[stop], re.ASCII):
             following = re.match(r"[A-Za-z]\w*", piece.text[stop:], re.ASCII)
-            remedy = f" Did you mean '{name}*{following.group()[:40]}'?" if following else " Write its digits only."
+            remedy = (
+                f" Did you mean '{name}*{following.group()[:40]}'?" if following else " Write its digits without _."
+            )
             raise piece.error(f"The number runs into a name.{remedy}", start, stop)
     elif word.lastgroup == "name" and keyword.iskeyword(name) and name not in _LOGIC:
         rule = ": they are made of numbers, names, operators and functions."

@@ -11,7 +11,7 @@ from pibls.checks import shorten
 from pibls.problem import Field, Problem, Smooth, Unknown
 from pibls.problem.measured import Measured
 from pibls.problem.symbols import field
-from pibls.problem.unknown_numbers import unknown
+from pibls.problem.unknown_numbers import eigenvalue, unknown
 from pibls.text.document import Table
 from pibls.text.expressions import read_expression
 from pibls.text.formula_writer import write_expression
@@ -48,6 +48,10 @@ def read_unknowns(table: Table, names: Names) -> Names:
     for i, label in enumerate(table.strings("unknown_numbers") if "unknown_numbers" in table else []):
         refuse_taken(table, ("unknown_numbers", i), label, names)
         names = known(names, label, Measured(table.attempt("unknown_numbers", unknown, label)))
+    if "eigenvalue" in table:
+        label = table.string("eigenvalue")
+        refuse_taken(table, ("eigenvalue",), label, names)
+        names = known(names, label, Measured(table.attempt("eigenvalue", eigenvalue, label)))
     if settings:
         entries = table.table("unknowns")
         for label in entries.data:

@@ -14,7 +14,7 @@ from pibls.features.reference import Cells
 from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
-from pibls.problem import Problem
+from pibls.problem import Eigenvalue, Problem
 from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
@@ -147,6 +147,8 @@ def solve(
         with reporter(progress) as report, guarded(guard):
             # Work that is planned ahead is to fit into the deadline, too.
             shared = Budget(limit if until is None else min(limit, until), until)
+            if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:
+                raise InputError(f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem).")
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time}
                 _check_without(_INVERSE, method=method, points=points, device=device, **others)

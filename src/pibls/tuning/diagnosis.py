@@ -69,7 +69,7 @@ def solve_by_cells(
             return solve_cells(at, tol, budget.part(most=GLANCE), diagnose=diagnose, **common)
 
         told = _told_at_once(first, tol, glanced)
-        diagnose = partial(_flaw, tol, budget, seed)
+        diagnose = partial(flaw_of, tol, budget, seed)
         return told or solve_cells(problem, tol, budget, start=first, diagnose=diagnose, **common)
 
 
@@ -96,7 +96,7 @@ def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
     return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
-def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
+def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None

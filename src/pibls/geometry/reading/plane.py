@@ -15,7 +15,7 @@ from pibls.geometry.base import Region
 from pibls.geometry.implicit import check_bounds
 from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.reading.source import check_finite
-from pibls.geometry.rings import MOST_VERTICES, chained, nesting, signed_area
+from pibls.geometry.rings import MOST_VERTICES, chained, crossings, signed_area
 
 _FLAT = 1e-9
 _MOST_PIXELS = 4_000_000
@@ -106,7 +106,7 @@ def _check_roles(rings: Sequence[NamedRing], source: str) -> None:
     """Refuse holes outside of their polygons, and polygons on top of each other."""
     if all(ring.hole is None for ring in rings):
         return
-    for ring, depth in zip(rings, nesting([ring.vertices for ring in rings]).sum(axis=1), strict=True):
+    for ring, depth in zip(rings, crossings([ring.vertices for ring in rings]).sum(axis=1), strict=True):
         if ring.hole is not None and bool(depth % 2) != ring.hole:
             problem = "lies outside of its polygon, or in another hole" if ring.hole else "lies inside another polygon"
             raise GeometryError(

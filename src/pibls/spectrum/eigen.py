@@ -1,0 +1,305 @@
+"""Eigenvalues of a problem: from a first tree of cells to finer ones, until all of them are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import suits_cells
+from pibls.cells.error_marking import ErrorMarking
+from pibls.cells.fitters import Linear
+from pibls.cells.layout import Layout
+from pibls.cells.linear import start_of
+from pibls.cells.outcome import Compared, network_of, solution_of
+from pibls.cells.solve import Glue
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.errors import InputError
+from pibls.problem import Problem
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.patience import TREES
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS
+from pibls.runtime import blas_threads
+from pibls.solution import Solution, Stage
+from pibls.spectrum.krylov import Modes, modes_of
+from pibls.spectrum.pencil import Pencil
+from pibls.status import Status
+
+__all__ = ["Spectrum", "eigen"]
+
+_HIGHEST = 19  # degree up to which cells become richer
+_SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues with their errors, and eigenfunctions.
+
+    Attributes
+    ----------
+    values
+        The eigenvalues: from the lowest up, or from the nearest on if they were asked for near a number.
+    errors
+        The estimated absolute error of each.
+    solutions
+        The eigenfunctions, of size one in the mean square over the domain. Those of complex eigenvalues are real parts.
+    imaginary
+        The imaginary parts of eigenfunctions; None where an eigenvalue is real.
+    status, message
+        ``"converged"`` if all errors are within the tolerance, and why not if they are not.
+    """
+
+    problem: Problem
+    values: Any
+    errors: FloatArray
+    solutions: tuple[Solution, ...]
+    imaginary: tuple[Solution | None, ...]
+    status: Status
+    message: str
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        lines = [f"  {value:.15g} ± {error:.1e}" for value, error in zip(self.values, self.errors, strict=True)]
+        return "\n".join([f"Spectrum({self.status}, {len(self)} eigenvalues)", *lines])
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedModes:
+    """Eigenvalues on a tree and on a better one, and the estimated errors of the better ones."""
+
+    modes: Modes
+    layout: Layout
+    better: Modes
+    finer: Layout
+    errors: FloatArray
+    estimate: float
+
+
+@dataclass(eq=False)
+class _EigenSearch:
+    """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
+
+    pencil: Pencil
+    linear: Linear
+    shift: float
+    near: complex | None
+    number: int
+    tol: float
+    seed: int
+    course: Course[_ComparedModes]
+    _gaps: list[float] = field(default_factory=list)
+
+    def modes(self, linear: Linear, root: Cell, near: Modes | None = None) -> Modes:
+        """Return the eigenvalues on a tree, from those on another one if these were compared before.
+
+        The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
+        """
+        fit = linear.fit(root, None)
+        known = network_of(self.linear.layout, near.as_fields) if self._gaps and near is not None else None
+        # Trees that are refined once more are closer to each other, by the square at best.
+        tol = max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
+        return modes_of(self.pencil, linear, fit, self.shift, self.number, tol, self.seed, known)
+
+    @property
+    def marker(self) -> ErrorMarking:
+        """The rule that chooses cells to split."""
+        return ErrorMarking(self.linear.layout)
+
+    def compare(self, here: Modes) -> _ComparedModes:
+        """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
+        richer = self.linear.richer() if self.marker.is_smooth(here.as_fields) else None
+        if richer is not None and richer.layout.reference.degree <= _HIGHEST:
+            return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
+        fit = here.as_fields
+        last = self.course.every[-1].estimate if self.course.every else 1.0
+        goal = min(self.tol / max(last, self.tol), 1.0)
+        root, _ = self.marker.refined(fit, np.ones(len(next(iter(fit.weights.values())))), goal)
+        return self._pair(here, self.modes(self.linear, root, here), self.linear.layout)
+
+    def _pair(self, here: Modes, better: Modes, layout: Layout) -> _ComparedModes:
+        gaps = _matched(here.values, better.values)
+        scales = np.abs(better.values - self.shift)
+        gap = float((gaps / scales).max(initial=0.0))
+        fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else 0.0
+        self._gaps.append(gap)
+        # The better ones have errors, too, which fall as they did before.
+        errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
+        estimate = float((errors / scales).max(initial=0.0))
+        return _ComparedModes(here, self.linear.layout, better, layout, errors, estimate)
+
+    def stage(self, found: _ComparedModes) -> Stage:
+        """Return the record of a comparison."""
+        fit = found.better.fit
+        return Stage(self.course.budget.elapsed, fit.unknowns, fit.rows, len(fit.parts), estimate=found.estimate)
+
+    def is_met(self, found: _ComparedModes) -> bool:
+        """Tell whether all eigenvalues are within the tolerance."""
+        return found.estimate <= self.tol
+
+    def limit(self, found: _ComparedModes) -> Stop | None:
+        """Return that rounding is all that is left, where finer trees are worse twice in a row."""
+        del found
+        last = [stage.estimate or 0.0 for stage in self.course.stages[-3:]]
+        return Stop(Reason.ROUNDING) if len(last) == 3 and last[0] < last[1] < last[2] < PLAIN else None
+
+    def cost(self, found: _ComparedModes) -> Cost:
+        """Return the cost of the next tree."""
+        cells = len(found.better.fit.parts)
+        return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.held)
+
+    def finer(self, found: _ComparedModes) -> Modes:
+        """Go on from the better eigenvalues, with the cells that they have."""
+        if found.finer is not found.layout:
+            self.linear = self.linear.of_degree(found.finer.reference.degree)
+        return found.better
+
+
+def eigen(
+    problem: Problem,
+    number: int = 6,
+    near: complex | None = None,
+    *,
+    tol: float = 1e-8,
+    seed: int = 0,
+    budget: float = 10.0,
+) -> Spectrum:
+    """Return eigenvalues of a linear problem, each with its error, and their eigenfunctions.
+
+    Parameters
+    ----------
+    problem
+        A homogeneous linear problem in one to three coordinates with one :func:`~pibls.eigenvalue` in its equations or
+        conditions, to the first or second power.
+    number
+        How many eigenvalues to find.
+    near
+        Find those nearest to this number; left out, those with the smallest real part.
+    tol
+        Largest error of an eigenvalue, relative to its distance from the point that they are searched from, which lies
+        at ``near`` or below the spectrum.
+    seed, budget
+        As in :func:`~pibls.solve`.
+
+    Examples
+    --------
+    >>> import sympy as sp, pibls as pb
+    >>> x = pb.coordinates("x")
+    >>> u, lam = pb.field("u", x), pb.eigenvalue("lam")
+    >>> string = pb.Problem(sp.Eq(-u.diff(x, 2), lam * u), pb.Interval((x, 0, sp.pi)), [pb.Dirichlet(u, 0)])
+    >>> found = pb.eigen(string, 4)
+    >>> found.values.round(6).tolist()
+    [1.0, 4.0, 9.0, 16.0]
+    """
+    pencil = Pencil.of(problem)
+    check_integer("number", number, "eigen", minimum=1)
+    check_number("tol", tol, "eigen", minimum=0, exclusive=True)
+    if near is not None and not isinstance(near, int | float | complex):
+        raise InputError(f"The 'near' parameter of eigen must be a number. Got {shorten(near)} instead.")
+    if not suits_cells(problem):
+        raise InputError("pibls.eigen needs a domain with an inside in one to three coordinates.")
+    with blas_threads(most=1):
+        shared = Budget.of(budget)
+        shift = _below(pencil, number, tol, seed, shared) if near is None else complex(near).real
+        search, first = _begun(pencil, shift, near, number, tol, seed, shared)
+        stop = refine(search, first, search.course)
+        return _told(search, search.course.best, stop)
+
+
+def _begun(
+    pencil: Pencil, shift: float, near: complex | None, number: int, tol: float, seed: int, budget: Budget
+) -> tuple[_EigenSearch, Modes]:
+    """Return a search at a shift, and the eigenvalues on its first tree."""
+    start = start_of(pencil.at(shift), tol, budget, seed)
+    linear = Linear(Glue(start.data.rows), budget)
+    course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
+    search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
+    return search, search.modes(linear, start.root)
+
+
+def _below(pencil: Pencil, number: int, tol: float, seed: int, budget: Budget) -> float:
+    """Return a shift just below the spectrum; where that has no end, one near zero.
+
+    The first look is from below all that a potential allows, where eigenvalues are not told apart as well.
+    """
+    scale, deepest = _sizes(pencil)
+    shift = deepest - scale
+    for _ in range(_SEARCHES):
+        _, modes = _begun(pencil, shift, None, number, math.sqrt(tol), seed, budget)
+        lowest, highest = float(modes.values.real.min()), float(modes.values.real.max())
+        below = lowest - NEGLIGIBLE * max(highest - lowest, NEGLIGIBLE * scale)
+        if lowest > shift:
+            return max(below, shift)
+        shift = below - abs(below)
+    return -NEGLIGIBLE * scale
+
+
+def _sizes(pencil: Pencil) -> tuple[float, float]:
+    """Return the size of eigenvalues of functions as wide as the domain, and the least that a potential allows."""
+    domain = pencil.problem.domain
+    X, half = domain.sample(POINTS, "kronecker", 0), np.diff(np.array(domain.bounds), axis=1)[:, 0] / 2
+    normals, sizes, deepest = np.ones((len(X), len(domain.space))), np.zeros(3), 0.0
+    for statement in pencil.problem.statements:
+        powers = pencil.terms(statement)
+        for degree, terms in enumerate(powers):
+            for (number, index), function in terms.items():
+                value = function(X, normals)
+                size = float(np.median(np.abs(value))) / float(np.prod(half ** np.array(index)))
+                sizes[degree] = max(sizes[degree], size)
+                mass = powers[1].get((number, index))
+                if degree == 0 and not any(index) and mass is not None:
+                    deepest = min(deepest, float((-value / mass(X, normals)).min()))
+    scale = sizes[0] / sizes[1] if sizes[1] > 0.0 else np.sqrt(sizes[0] / sizes[2])
+    return float(scale), deepest
+
+
+def _matched(values: Any, better: Any) -> FloatArray:
+    """Return how far the nearest of some eigenvalues is from each of better ones, each of them taken once."""
+    from scipy.optimize import linear_sum_assignment
+
+    apart = np.abs(better[:, None] - values[None, :])
+    rows, columns = linear_sum_assignment(apart)
+    found = np.full(len(better), np.inf)
+    found[rows] = apart[rows, columns]
+    return found
+
+
+def _apart(found: _ComparedModes, same: float) -> FloatArray:
+    """Return how far eigenfunctions are from those on the coarser tree, in the mean square.
+
+    Those of eigenvalues that are the same to some distance count as one: any function in their span is one of them.
+    """
+    X = found.layout.ground.domain.sample(POINTS, "kronecker", 0)
+    coarse, fine = (own.at(X, layout) for own, layout in ((found.modes, found.layout), (found.better, found.finer)))
+    apart = []
+    for number, value in enumerate(found.better.values):
+        away = np.abs(found.modes.values - value)
+        span = coarse[:, away <= max(same, float(away.min()))]
+        left = fine[:, number] - span @ np.linalg.lstsq(span, fine[:, number], rcond=None)[0]
+        apart.append(float(np.linalg.norm(left) / np.linalg.norm(fine[:, number])))
+    return np.array(apart)
+
+
+def _told(search: _EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
+    """Return the better eigenvalues of a comparison, in order."""
+    values = found.better.values
+    if search.near is None:
+        order = np.lexsort((values.imag, values.real))
+    else:
+        order = np.argsort(np.abs(values - search.near), kind="stable")
+    status, message = verdict(search.tol, found.estimate, stop)
+    solutions, imaginary, apart = [], [], _apart(found, search.tol * float(np.abs(values - search.shift).max()))
+    for number in order.tolist():
+        layout, error = found.finer.restated(search.pencil.at(float(values[number].real))), float(apart[number])
+        compared = (Compared(own, layout, own, layout, error, 1.0) for own in found.better.one(number))
+        made = [replace(solution_of(own, error, status, message, search.seed), richer=None) for own in compared]
+        solutions.append(made[0])
+        imaginary.append(made[1] if values[number].imag else None)
+    values = values[order] if values.imag.any() else values[order].real
+    functions = tuple(solutions), tuple(imaginary)
+    return Spectrum(search.pencil.problem, values, found.errors[order], *functions, status, message)

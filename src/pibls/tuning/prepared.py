@@ -1,0 +1,301 @@
+"""A linear problem that is solved many times: other sources and values cost a back-substitution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.budget import Budget
+from pibls.cells import solve_cells, suits_cells
+from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.fitters import Linear
+from pibls.cells.linear import start_of
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared
+from pibls.cells.parts import CellPart
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.checks import FloatArray, shorten
+from pibls.errors import InputError
+from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
+from pibls.problem.interface import AnyCondition
+from pibls.refinement import Course, Reason, Stop, verdict
+from pibls.refinement.patience import TREES
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+from pibls.status import Status
+from pibls.tuning.automatic import solve
+from pibls.tuning.diagnosis import flaw_of
+
+__all__ = ["Prepared", "prepare"]
+
+_TOGETHER = 64  # right-hand sides at once: more are no faster, and take more memory
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A linear problem with its factors: :meth:`solve` solves it again for other right-hand sides.
+
+    Attributes
+    ----------
+    problem
+        The problem as it was stated.
+    solution
+        Its solution.
+    tol
+        The tolerance that all solutions meet.
+    """
+
+    problem: Problem
+    solution: Solution
+    tol: float
+    seed: int
+    budget: float
+    _found: Compared | None
+    _glues: list[Glue] = field(default_factory=list)
+
+    def solve(
+        self,
+        source: sp.Expr | float | Sequence[sp.Expr | float] | None = None,
+        conditions: Sequence[AnyCondition] | None = None,
+    ) -> Solution:
+        """Solve the same equations with other sources, or other values in the conditions.
+
+        Parameters
+        ----------
+        source
+            The new right-hand side of the equation, once everything with an unknown in it is on the left. A list for
+            several equations.
+        conditions
+            All conditions, with the same left-hand sides in the same places as before.
+
+        Returns
+        -------
+        Solution
+            It meets the tolerance like that of :func:`~pibls.solve`: where the cells of the first solution are too
+            coarse for the new data, the problem is solved anew.
+
+        Examples
+        --------
+        >>> import sympy as sp, pibls as pb
+        >>> x = pb.coordinates("x")
+        >>> u = pb.field("u", x)
+        >>> beam = pb.Problem(sp.Eq(-u.diff(x, 2), 1), pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0)])
+        >>> prepared = pb.prepare(beam)
+        >>> solution = prepared.solve(source=sp.pi**2 * sp.sin(sp.pi * x))
+        >>> print(solution.status, f"{solution([0.5])[0]:.6f}")
+        converged 1.000000
+        """
+        return self._solved([self._restated(source, conditions)])[0]
+
+    def solve_many(self, sources: Sequence[Any], conditions: Sequence[AnyCondition] | None = None) -> list[Solution]:
+        """Solve for many sources at once, which takes less time than one by one.
+
+        Parameters
+        ----------
+        sources
+            Sources as :meth:`solve` takes them.
+        conditions
+            The conditions, with other values if need be: the same for all sources.
+
+        Examples
+        --------
+        >>> import sympy as sp, pibls as pb
+        >>> x = pb.coordinates("x")
+        >>> u = pb.field("u", x)
+        >>> beam = pb.Problem(sp.Eq(-u.diff(x, 2), 1), pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0)])
+        >>> found = pb.prepare(beam).solve_many([1, 2, sp.Integer(8) * x])
+        >>> [round(float(solution([0.5])[0]), 6) for solution in found]
+        [0.125, 0.25, 0.5]
+        """
+        problems = [self._restated(source, conditions) for source in sources]
+        stacks = (problems[start : start + _TOGETHER] for start in range(0, len(problems), _TOGETHER))
+        return [solution for stack in stacks for solution in self._solved(stack)]
+
+    def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
+        """Return solutions of problems that differ in their data alone."""
+        again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
+        return [
+            made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+            for made, problem in zip(again, problems, strict=True)
+        ]
+
+    def _restated(self, source: Any, conditions: Sequence[AnyCondition] | None) -> Problem:
+        """Return the problem with other data, once it is clear that only data differ."""
+        old = self.problem
+        made = old if conditions is None else replace(old, conditions=conditions, exact=None)
+        count = len(old.equations)
+        if source is not None:
+            values = [_known(own, old) for own in (source if isinstance(source, Sequence) else [source])]
+            if len(values) != count:
+                raise InputError(
+                    f"The 'source' parameter of Prepared.solve needs one expression per equation, {count} in all. "
+                    f"Got {shorten(source)} instead."
+                )
+            equations = [
+                replace(own, form=own.form.with_source(-value))
+                for own, value in zip(made.statements[:count], values, strict=True)
+            ]
+            written = [
+                sp.Eq(own.form.expression + value, value, evaluate=False)
+                for own, value in zip(equations, values, strict=True)
+            ]
+            made = made.with_statements([*equations, *made.statements[count:]], equations=written, exact=None)
+        if len(made.statements) != len(old.statements):
+            raise InputError(
+                f"The 'conditions' parameter of Prepared.solve has {len(made.statements) - count} conditions; the "
+                f"prepared problem has {len(old.statements) - count}. Give all of them, with other values only."
+            )
+        for one, two in zip(old.statements, made.statements, strict=True):
+            if not _is_alike(one, two):
+                raise InputError(
+                    f"{two.name} is another equation or holds elsewhere than {one.name} of the prepared problem. Only "
+                    "right-hand sides may change; call pibls.prepare with the new problem instead."
+                )
+        return made
+
+    def _again(self, problems: Sequence[Problem]) -> list[Solution | None]:
+        """Return solutions on the trees of the first one; None where they are too coarse for the new data."""
+        found = self._found
+        assert found is not None
+        changed = [self._changed(problem) for problem in problems]
+        with blas_threads(most=1):
+            fits = [glue.again(_sources(glue, changed)) for glue in self._factored(found)]
+            return [
+                self._judged(found, problem, new, fits[0].side(number), fits[1].side(number))
+                for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
+            ]
+
+    def _changed(self, problem: Problem) -> dict[int, Form]:
+        """Return the forms of a problem whose sources are new, by the forms that they replace."""
+        return {
+            id(old): new
+            for one, two in zip(self.problem.statements, problem.statements, strict=True)
+            for old, new in zip(one.forms, two.forms, strict=True)
+            if old.source != new.source
+        }
+
+    def _judged(
+        self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit
+    ) -> Solution | None:
+        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells."""
+        own, layout = found.own.restated(problem), found.layout.restated(problem)
+        # Scales of rows depend on coefficients alone.
+        rows, budget = Rows(own, _balances=self._glues[0].rows._balances), Budget.of(self.budget)
+        course: Course[Compared] = Course(budget, TREES, lambda *_: None)
+        data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
+        loop = Loop(Linear(Glue(rows), budget), self.tol, course, self.seed, data)
+        made = loop.restated(found, fit, own, other, layout)
+        course.note(loop.stage(made))
+        if not loop.is_met(made):
+            return None
+        return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
+
+    def _factored(self, found: Compared) -> list[Glue]:
+        """Return the factors of both trees, made once."""
+        if not self._glues:
+            for layout, fit in ((found.own, found.fit), (found.layout, found.other)):
+                glue = Glue(Rows(layout))
+                glue.solve(fit.root)
+                self._glues.append(glue)
+        return self._glues
+
+
+def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
+    """Solve a linear problem and keep its factors, so that other right-hand sides cost little.
+
+    Parameters
+    ----------
+    problem
+        A linear problem in one to three coordinates; time is one of them.
+    tol, seed, budget
+        As in :func:`~pibls.solve`.
+
+    Examples
+    --------
+    >>> import sympy as sp, pibls as pb
+    >>> x, y = pb.coordinates("x y")
+    >>> u = pb.field("u", x, y)
+    >>> plate = pb.Problem(sp.Eq(-pb.laplacian(u), 1), pb.Disk((x, y), (0, 0), 1), [pb.Dirichlet(u, 0)])
+    >>> prepared = pb.prepare(plate)
+    >>> lifted = prepared.solve(source=4, conditions=[pb.Dirichlet(u, 2)])
+    >>> print(f"{lifted([[0.0, 0.0]])[0]:.6f}")
+    3.000000
+    """
+    if not problem.is_linear or not suits_cells(problem):
+        raise InputError(
+            "pibls.prepare keeps the factors of linear problems in one to three coordinates, without unknown numbers. "
+            "Solve this one with pibls.solve."
+        )
+    found: list[Compared] = []
+    shared = Budget.of(budget)
+
+    def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
+        assert loop.told is not None
+        found[:] = [loop.told]
+        return flaw_of(tol, shared, seed, solution, loop)
+
+    with blas_threads(most=1):
+        start = start_of(problem, tol, shared, seed)
+        solution = solve_cells(problem, tol, shared, seed, lambda *_: None, start=start, diagnose=noted)
+    usable = found[0] if found and solution.status != Status.ILL_POSED else None
+    return Prepared(problem, solution, tol, seed, budget, usable)
+
+
+def _sources(glue: Glue, changed: Sequence[dict[int, Form]]) -> Sources:
+    """Return the sources of many problems as columns; each is evaluated once, at the points of all parts."""
+    places: dict[int, list[Stated]] = {}
+    for own in glue.local.stated:
+        places.setdefault(id(own.statement.form), []).append(own)
+    known: dict[int, FloatArray] = {}
+    for form, many in places.items():
+        if any(form in new for new in changed):
+            X, ends = np.concatenate([own.points for own in many]), np.cumsum([len(own.points) for own in many])[:-1]
+            normals = None if many[0].normals is None else np.concatenate([own.normals for own in many])
+            before = np.concatenate([own.source for own in many])
+            columns = [new[form].source_function(X, normals) if form in new else before for new in changed]
+            known |= {id(own): v for own, v in zip(many, np.split(np.stack(columns, axis=1), ends), strict=True)}
+
+    def sources(own: Stated, part: CellPart) -> FloatArray:
+        del part
+        if id(own) in known:
+            return known[id(own)]
+        form = id(own.statement.form)
+        columns = (new[form].source_function(own.points, own.normals) if form in new else own.source for new in changed)
+        return np.stack(list(columns), axis=1)
+
+    return sources
+
+
+def _known(value: Any, problem: Problem) -> sp.Expr:
+    """Return a source as an expression of the coordinates, or refuse it."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = sp.sympify(value)
+    known = isinstance(value, sp.Expr) and value.free_symbols <= set(problem.domain.coordinates)
+    if not known or value.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
+        raise InputError(
+            "The 'source' parameter of Prepared.solve must be an expression of the coordinates or a number, finite and "
+            f"real. Got {shorten(value)} instead."
+        )
+    return value
+
+
+def _is_alike(one: Statement, two: Statement) -> bool:
+    """Tell whether two statements differ in their sources alone."""
+    same = all(
+        [(t.field, t.multi_index, t.coefficient) for t in old.terms]
+        == [(t.field, t.multi_index, t.coefficient) for t in new.terms]
+        for old, new in zip(one.forms, two.forms, strict=True)
+    )
+    there, here = one.place, two.place
+    if isinstance(there, AtPoints) and isinstance(here, AtPoints):
+        arrays = ((there.points, here.points), (one.targets, two.targets))
+        return same and all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in arrays)
+    if isinstance(there, Across) and isinstance(here, Across):
+        return same and there.condition == here.condition
+    return same and there == here

@@ -1,0 +1,91 @@
+"""A prepared problem gives the solutions that a solve gives, for other right-hand sides."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.tuning import prepared as preparing
+
+x, y = pb.coordinates("x y")
+u = pb.field("u", x, y)
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+DISK = pb.Disk((x, y), (0, 0), 1)
+
+
+def made(shape, source, value, **options):
+    return pb.Problem(sp.Eq(-pb.laplacian(u) + x * u, source), shape, [pb.Dirichlet(u, value)], **options)
+
+
+@pytest.mark.parametrize("shape", [SQUARE, DISK])
+def test_other_data_give_what_a_solve_gives(shape, monkeypatch):
+    prepared = pb.prepare(made(shape, 1, sp.exp(x)), tol=1e-6)
+    monkeypatch.setattr(preparing, "solve", None)  # nothing is solved anew
+    exact = sp.cos(x) * sp.exp(y / 2)
+    source = -exact.diff(x, 2) - exact.diff(y, 2) + x * exact
+    found = prepared.solve(source, [pb.Dirichlet(u, exact)])
+    X = shape.sample(50, seed=3)
+    assert found.status == "converged"
+    assert np.abs(found(X) - np.cos(X[:, 0]) * np.exp(X[:, 1] / 2)).max() < 1e-5
+    assert found.error_estimate < 1e-6
+
+
+def test_unchanged_data_give_the_same_solution():
+    problem = made(DISK, sp.exp(y), 1)
+    prepared = pb.prepare(problem)
+    X = DISK.sample(20, seed=1)
+    assert np.allclose(prepared.solve()(X), prepared.solution(X), rtol=0, atol=1e-12)
+
+
+def test_many_sources_are_solved_as_one_by_one():
+    prepared = pb.prepare(made(DISK, 1, y), tol=1e-6)
+    sources = [sp.cos(x), sp.Integer(3), x * y]
+    X = DISK.sample(20, seed=1)
+    for one, source in zip(prepared.solve_many(sources), sources, strict=True):
+        alone = prepared.solve(source)
+        assert np.allclose(one(X), alone(X), rtol=0, atol=0.1 * alone.error_estimate)
+        assert one.error_estimate == pytest.approx(alone.error_estimate, rel=1e-3, abs=1e-12)
+
+
+def test_jumps_across_interfaces_stay_as_they_are():
+    inner = pb.Disk((x, y), (0.5, 0.5), 0.25)
+    slope = pb.normal_derivative(u)
+    laws = [sp.Eq(pb.inside(u), pb.outside(u) + 1), sp.Eq(pb.outside(slope), pb.inside(slope))]
+    step = pb.Interface(laws, on=inner)
+    problem = pb.Problem(sp.Eq(-pb.laplacian(u), 0), SQUARE, [pb.Dirichlet(u, 0), step])
+    prepared = pb.prepare(problem, tol=1e-5)
+    found = prepared.solve(conditions=[pb.Dirichlet(u, 3), step])
+    X = np.array([[0.5, 0.5], [0.1, 0.2]])
+    assert np.allclose(found(X), [4.0, 3.0], atol=1e-4)
+
+
+def test_data_that_cells_do_not_resolve_are_solved_anew():
+    prepared = pb.prepare(made(SQUARE, 1, 0), tol=1e-4)
+    narrow = sp.exp(-2000 * ((x - 0.3) ** 2 + (y - 0.6) ** 2))
+    found = prepared.solve(source=1000 * narrow)
+    again = pb.solve(made(SQUARE, 1000 * narrow, 0), tol=1e-4)
+    X = SQUARE.sample(30, seed=2)
+    assert found.status == "converged"
+    assert np.abs(found(X) - again(X)).max() < 1e-3 * np.abs(again(X)).max()
+
+
+@pytest.mark.parametrize(
+    ("source", "conditions", "words"),
+    [
+        (u, None, "expression of the coordinates"),
+        ("x", None, "expression of the coordinates"),
+        ([1, 2], None, "one expression per equation, 1 in all"),
+        (None, [pb.Neumann(u, 0)], "Only right-hand sides may change"),
+        (None, [pb.Dirichlet(u, 0, on=SQUARE.left)], "Only right-hand sides may change"),
+        (None, [], "Give all of them"),
+    ],
+)
+def test_anything_but_other_data_is_refused(source, conditions, words):
+    prepared = pb.prepare(made(SQUARE, 1, 0), tol=1e-2)
+    with pytest.raises(pb.PiblsError, match=words):
+        prepared.solve(source, conditions)
+
+
+def test_nonlinear_problems_are_refused():
+    with pytest.raises(pb.PiblsError, match="linear problems"):
+        pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u) + u**2, 1), SQUARE, [pb.Dirichlet(u, 0)]))

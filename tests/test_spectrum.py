@@ -1,0 +1,143 @@
+"""Eigenvalues against known ones: multiplicities, corners of the spectrum, conditions, quadratic and complex ones."""
+
+import json
+
+import numpy as np
+import pytest
+import sympy as sp
+from typer.testing import CliRunner
+
+import pibls as pb
+from pibls.cli import app
+
+x, y = pb.coordinates("x y")
+lam = pb.eigenvalue("lam")
+u, v, w = pb.field("u", x), pb.field("v", x, y), pb.field("w", x)
+LINE = pb.Interval((x, 0, sp.pi))
+SQUARE = pb.Rectangle((x, 0, sp.pi), (y, 0, sp.pi))
+DISK = pb.Disk((x, y), (0, 0), 1)
+
+
+def drum(domain, *conditions):
+    return pb.Problem(sp.Eq(-pb.laplacian(v), lam * v), domain, conditions or [pb.Dirichlet(v, 0)])
+
+
+def assert_right(found, exact):
+    assert found.status == "converged"
+    assert np.all(np.abs(found.values - exact) <= 3 * found.errors + 1e-13)
+    assert np.all(found.errors <= 1e-6 * (1 + np.abs(exact)))
+
+
+def test_a_square_misses_none_of_its_double_eigenvalues():
+    exact = np.sort([i**2 + j**2 for i in range(1, 7) for j in range(1, 7)])[:12]
+    assert_right(pb.eigen(drum(SQUARE), 12), exact)
+
+
+def test_a_disk_has_the_zeros_of_bessel_functions():
+    exact = np.array([2.404825557695773, 3.831705970207512, 3.831705970207512, 5.135622301840683]) ** 2
+    assert_right(pb.eigen(drum(DISK), 4), exact)
+
+
+def test_a_free_membrane_begins_with_zero():
+    exact = [0.0, 1.841183781340659**2, 1.841183781340659**2]
+    assert_right(pb.eigen(drum(DISK, pb.Neumann(v, 0)), 3), exact)
+
+
+def test_the_eigenvalue_may_stand_in_a_condition():
+    steklov = pb.Problem(sp.Eq(pb.laplacian(v), 0), DISK, [pb.Condition(sp.Eq(pb.normal_derivative(v), lam * v))])
+    found = pb.eigen(steklov, 5)
+    assert np.allclose(found.values, [0, 1, 1, 2, 2], atol=1e-9)
+
+
+def test_bound_states_lie_below_zero():
+    well = pb.Problem(
+        sp.Eq(-u.diff(x, 2) - 6 / sp.cosh(x) ** 2 * u, lam * u), pb.Interval((x, -12, 12)), [pb.Dirichlet(u, 0)]
+    )
+    assert np.allclose(pb.eigen(well, 2).values, [-4, -1], atol=1e-6)
+
+
+def test_a_damped_string_has_complex_eigenvalues():
+    string = pb.Problem(sp.Eq(lam**2 * u + lam * u / 2, u.diff(x, 2)), LINE, [pb.Dirichlet(u, 0)])
+    found = pb.eigen(string, 4, near=-0.2)
+    exact = [-0.25 + sign * 1j * np.sqrt(k**2 - 1 / 16) for k in (1, 2) for sign in (-1, 1)]
+    assert max(min(abs(value - one) for one in exact) for value in found.values) < 1e-7
+    assert found.imaginary[0] is not None
+
+
+def test_negative_operators_give_the_values_nearest_to_zero():
+    found = pb.eigen(pb.Problem(sp.Eq(u.diff(x, 2), lam * u), LINE, [pb.Dirichlet(u, 0)]), 3)
+    assert np.allclose(found.values, [-9, -4, -1], atol=1e-7)
+
+
+def test_values_near_a_number_come_nearest_first():
+    found = pb.eigen(drum(SQUARE), 3, near=9.2)
+    assert np.allclose(found.values, [10, 10, 8], atol=1e-7)
+
+
+def test_systems_share_one_eigenvalue():
+    coupled = pb.Problem(
+        [sp.Eq(-u.diff(x, 2) + w, lam * u), sp.Eq(-w.diff(x, 2) + u, lam * w)],
+        LINE,
+        [pb.Dirichlet(u, 0), pb.Dirichlet(w, 0)],
+    )
+    assert np.allclose(pb.eigen(coupled, 4).values, [0, 2, 3, 5], atol=1e-7)
+
+
+def test_eigenfunctions_are_solutions_of_size_one():
+    found = pb.eigen(pb.Problem(sp.Eq(-u.diff(x, 2), lam * u), LINE, [pb.Dirichlet(u, 0)]), 2)
+    X = np.linspace(0.1, 3.0, 7)[:, None]
+    shape = np.sqrt(2 / np.pi) * np.sin(2 * X[:, 0])
+    values = found.solutions[1](X)
+    assert np.allclose(values * np.sign(values[0] * shape[0]), shape, atol=1e-7)
+    assert found.solutions[1].error_estimate < 1e-6
+
+
+def test_the_same_call_gives_the_same_values():
+    one, two = (pb.eigen(drum(SQUARE), 3) for _ in range(2))
+    assert np.array_equal(one.values, two.values)
+
+
+@pytest.mark.parametrize(
+    ("equation", "value", "words"),
+    [
+        (sp.Eq(-u.diff(x, 2), lam * u), 1, "homogeneous"),
+        (sp.Eq(-u.diff(x, 2) + u**2, lam * u), 0, "not linear"),
+        (sp.Eq(-u.diff(x, 2), sp.sin(lam) * u), 0, "neither linearly nor quadratically"),
+        (sp.Eq(-u.diff(x, 2), u), 0, "one eigenvalue"),
+    ],
+)
+def test_other_problems_are_refused_in_words(equation, value, words):
+    with pytest.raises(pb.PiblsError, match=words):
+        pb.eigen(pb.Problem(equation, LINE, [pb.Dirichlet(u, value)]))
+
+
+def test_solve_says_who_finds_eigenvalues():
+    with pytest.raises(pb.PiblsError, match=r"pibls\.eigen"):
+        pb.solve(drum(SQUARE))
+
+
+FILE = """
+eigenvalue = "lam"
+equations = ["-u_xx = lam*u"]
+[domain]
+shape = "interval"
+x = [0, 3.141592653589793]
+[[conditions]]
+kind = "dirichlet"
+value = 0
+"""
+
+
+def test_the_command_line_tells_values_and_errors(tmp_path):
+    path = tmp_path / "string.toml"
+    path.write_text(FILE)
+    done = CliRunner().invoke(
+        app, ["eigen", str(path), "--number", "2", "--json", "--save", str(tmp_path / "mode.pibls")]
+    )
+    assert done.exit_code == 0, done.output
+    values = json.loads(done.stdout)["eigenvalues"]
+    assert [round(one["real"], 7) for one in values] == [1.0, 4.0]
+    assert pb.load(tmp_path / "mode-2.pibls")([[np.pi / 2]])[0] == pytest.approx(0.0, abs=1e-8)
+    shown = CliRunner().invoke(app, ["eigen", str(path), "--near", "x"])
+    assert shown.exit_code == 2
+    assert "--near must be a number" in shown.output
