@@ -144,7 +144,7 @@ NAMES = {
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
-    "pibls.wellposed.stability": "grows_without_bound",
+    "pibls.wellposed.stability": "unbounded_growth",
 }
 # Names that several modules have, and modules, under names of their own.
 OTHERS = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 from benchmarks.sets.words_open import words_open
+from scipy.optimize import brentq
 
 import pibls as pb
 from cli_helpers import call
@@ -147,3 +149,35 @@ def test_estimates_are_right_whatever_the_unit(size: float, time: str | None) ->
 def test_an_estimate_that_is_no_number_is_not_within_the_tolerance() -> None:
     huge = pb.Problem(sp.Eq(w.diff(x, 2) / 10**200, sp.sin(w / 10**200)), LINE, [pb.Dirichlet(w, sp.Float(1e200))])
     assert pb.solve(huge, budget=0.5).status != "converged"
+
+
+@pytest.mark.parametrize(
+    ("equation", "domain", "conditions", "number"),
+    [
+        (-pb.laplacian(u) + u**3 - 1, SQUARE, [pb.Dirichlet(u, 0), pb.Neumann(u, 0, on=SQUARE.left)], "-0.337"),
+        (w.diff(x, 2) - w**3 - 1, LINE, [pb.Dirichlet(w, 0), pb.Dirichlet(w.diff(x), 0, on=LINE.left)], "-0.499"),
+    ],
+)
+def test_one_condition_too_many_of_a_nonlinear_problem_is_told_with_a_number(
+    equation: Any, domain: Any, conditions: list[Any], number: str
+) -> None:
+    solution = pb.solve(pb.Problem(equation, domain, conditions), tol=1e-4, budget=3)
+    assert solution.status == "ill-posed"
+    assert f"one says 0 and the other {number}" in solution.diagnostics.message
+
+
+def test_a_condition_that_chooses_among_solutions_contradicts_none() -> None:
+    """Bratu's equation has two solutions; a slope is that of the upper one."""
+    rate = brentq(lambda q: q - np.sqrt(2) * np.cosh(q / 4), 5, 20)
+    slope = pb.Dirichlet(w.diff(x), rate * np.tanh(rate / 4), on=LINE.left)
+    solution = pb.solve(pb.Problem(w.diff(x, 2) + sp.exp(w), LINE, [pb.Dirichlet(w, 0), slope]))
+    assert solution.status == "converged"
+    assert solution([0.5])[0] == pytest.approx(2 * np.log(np.cosh(rate / 4)), rel=1e-6)
+
+
+def test_a_run_backwards_is_told_with_the_growth_of_waves() -> None:
+    h = pb.field("h", x, t)
+    conditions = [pb.Dirichlet(h, 0), pb.Initial(h, sp.sin(sp.pi * x))]
+    backwards = pb.Problem(sp.Eq(h.diff(t), -h.diff(x, 2)), LINE * pb.TimeInterval(t, 0, 1), conditions)
+    # On half sides of 1/2, waves of 100 and 1000 radians grow by their squares, 200² and 2000².
+    assert "exp(4e+04 t), with 1000 as exp(4e+06 t)" in pb.solve(backwards, tol=1e-3).diagnostics.message

@@ -20,7 +20,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import POINTS, SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -30,16 +30,11 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
-from pibls.wellposed.counting import surplus_on_line
+from pibls.wellposed.counting import surplus_of, surplus_on_line
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
-from pibls.wellposed.stability import grows_without_bound
+from pibls.wellposed.stability import unbounded_growth
 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
-_RUNAWAY = (
-    "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
-    "backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give conditions "
-    "at the last time instead."
-)
 
 
 def solve_by_cells(
@@ -59,8 +54,11 @@ def solve_by_cells(
     with blas_threads(most=1):
         if not problem.is_linear:
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
-            diagnose = None if assume_well_posed else partial(_nonlinear_flaw, tol)
-            return solve_cells_nonlinear(problem, tol, budget, diagnose=diagnose, **common)
+            if assume_well_posed:
+                return solve_cells_nonlinear(problem, tol, budget, **common)
+            common["diagnose"] = partial(_nonlinear_flaw, tol)
+            solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
+            return _overdetermined(problem, tol, budget, solve) or solve(problem, tol, budget)
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
@@ -89,6 +87,29 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     return solution if solution.status == Status.ILL_POSED else None
 
 
+def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
+    """If a condition of a nonlinear problem contradicts a solution of the others, return that one, with the words.
+
+    There may be another solution with which it agrees: all conditions are tried first.
+    """
+    surplus = surplus_of(problem)
+    if surplus is None:
+        return None
+    others = solve(
+        problem.with_statements([s for s in problem.statements if s is not surplus]), PLAIN, budget.part(NEGLIGIBLE)
+    )
+    if others.status != Status.CONVERGED:
+        return None
+    # Slopes are less accurate than values.
+    clash = clash_beyond(surplus, others, float(np.sqrt(others.error_estimate or 0.0)))
+    words = "" if clash is None else clash.in_words(others, tol)
+    together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
+    if not words or together.status == Status.CONVERGED:
+        return together if words else None
+    record = replace(together.diagnostics, message=words)
+    return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+
+
 def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
     """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
     problem, clash = solution.problem, find_clash(solution.problem)
@@ -100,8 +121,8 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
-    if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
-        return _RUNAWAY, ""
+    if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
+        return f"{growth} Check the signs of the highest derivatives, or give conditions at the last time instead.", ""
     unmet, contradiction = _is_in_doubt(solution, tol), ""
     if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
         found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))

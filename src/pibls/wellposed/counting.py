@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.refinement.standards import PLAIN, POINTS
 from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, lacking, number, sampled
+from pibls.wellposed.principal import conditions_of, subsystems_of
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -121,14 +121,41 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
     ((_, enough),) = needed.items()
     if not enough or not exceeds(evolution, needed):
         return ()
-    X = sampled(evolution.problem)
-    kept: tuple[Statement, ...] = ()
-    for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
-        if not (counted(evolution.problem, X, (*kept, statement)) > enough).any():
-            kept = (*kept, statement)
-    if (counted(evolution.problem, X, kept) < enough).any():
+    return _beyond(evolution.problem, evolution.boundary, enough)
+
+
+def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
+    """Return conditions, those of highest order first, without which there are just enough all along the boundary."""
+    X, kept = sampled(problem), list[Statement]()
+    for statement in sorted(given, key=lambda s: s.form.order):
+        if not (counted(problem, X, [*kept, statement]) > enough).any():
+            kept.append(statement)
+    if (counted(problem, X, kept) < enough).any():
         return ()
-    return tuple(s for s in evolution.boundary if s not in kept)
+    return tuple(s for s in given if s not in kept)
+
+
+def surplus_of(problem: Problem) -> Statement | None:
+    """Return a condition without which those on one field determine a solution, on a line or of an elliptic equation.
+
+    >>> from pibls.geometry import Rectangle
+    >>> from pibls.problem import Dirichlet, Neumann, coordinates, field, laplacian
+    >>> x, y = coordinates("x y")
+    >>> u, square = field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
+    >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0)]
+    >>> surplus_of(Problem(laplacian(u) - u**3, square, conditions)).name
+    'Neumann(dn(u) = 0 on left)'
+    """
+    if len(problem.domain.coordinates) == 1:
+        return surplus_on_line(problem)
+    given = [s for s in problem.statements if not s.is_equation]
+    if len(problem.fields) > 1 or problem.domain.time is not None or len(given) < 2:
+        return None
+    if not all(isinstance(s.place, OnPart) and s.form.is_linear and s.weight == 1.0 for s in given):
+        return None
+    enough = [conditions_of(problem, subsystem) for subsystem in subsystems_of(problem)]
+    found = _beyond(problem, given, enough[0]) if enough and enough[0] else ()
+    return found[0] if len(found) == 1 else None
 
 
 def surplus_on_line(problem: Problem) -> Statement | None:
@@ -147,7 +174,7 @@ def surplus_on_line(problem: Problem) -> Statement | None:
     """
     conditions = [s for s in problem.statements if not s.is_equation]
     ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
-    if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
+    if len(ends) < len(conditions):
         return None
     needed = int(analysis_of(problem).orders.sum())
     found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
