@@ -20,6 +20,9 @@ LINE, SQUARE, DISK = pb.Interval((x, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1)),
 THREE = SQUARE.left | SQUARE.bottom | SQUARE.top
 HOLED = SQUARE - pb.Disk((x, y), (0.5, 0.5), 0.1)
 HEAT = sp.Eq(-pb.laplacian(u), 1)
+h, TUBE = pb.field("h", x, t), LINE * pb.TimeInterval(t, 0, 1)
+HEATED = sp.Eq(h.diff(t), h.diff(x, 2))
+PIECES = [TUBE.initial.where(lambda X: X[:, 0] < 0.5), TUBE.initial.where(lambda X: X[:, 0] >= 0.5)]
 TOLD = [name for name, case in words_open.items() if case.expected == "ill-posed" and case.told]
 # Conditions too many cannot be told from those that agree before anything is solved.
 COUNTED = [name for name in TOLD if "many" not in name]
@@ -61,6 +64,12 @@ def test_nothing_is_said_of_problems_that_only_look_ill_posed(name: str) -> None
         ),
         ([w.diff(x, 2) + w], LINE, [pb.Mean(w, 1)], "w has one condition; w + w_xx = 0 needs two in all"),
         (w.diff(x, 3), LINE, [pb.Periodic(w, x)], "w occurs only by derivatives"),
+        (
+            sp.Eq(h.diff(t), ((1 + h**2) * h.diff(x)).diff(x)),
+            TUBE,
+            [pb.Dirichlet(h, 0, on=TUBE.left), pb.Initial(h, 0)],
+            "right has no condition; ",
+        ),
     ],
 )
 def test_places_and_numbers_are_told(equations: Any, domain: Any, conditions: list[Any], words: str) -> None:
@@ -84,6 +93,11 @@ def test_places_and_numbers_are_told(equations: Any, domain: Any, conditions: li
         # A small term holds the level, as does a value in a point.
         (pb.laplacian(u) - u / 10**9, SQUARE, [pb.Neumann(u, 1)]),
         (pb.laplacian(u), SQUARE, [pb.Neumann(u, 0), pb.Dirichlet(u, 1, on=(0, 0))]),
+        # Times may repeat each other, and the first one may be told in pieces.
+        (HEATED, TUBE, [pb.Dirichlet(h, sp.sin(2 * sp.pi * t)), pb.Periodic(h, t)]),
+        (HEATED, TUBE, [pb.Dirichlet(h, 0), *(pb.Condition(sp.Eq(h, 0), on=piece) for piece in PIECES)]),
+        # Where diffusion ceases at an end, that needs nothing.
+        (sp.Eq(h.diff(t), x * h.diff(x, 2)), TUBE, [pb.Dirichlet(h, 0, on=TUBE.right), pb.Initial(h, 1 - x)]),
         # Measurements may stand for a side.
         (pb.laplacian(u), SQUARE, [pb.Dirichlet(u, 0, on=THREE), pb.Observation(u, [[1, 0.5]], [1.0])]),
     ],

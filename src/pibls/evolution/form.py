@@ -327,6 +327,9 @@ def _unusable(statement: Statement) -> str:
     """Say why a condition cannot be kept while time goes on, if it cannot."""
     if not isinstance(statement.place, OnPart | Opposite):
         return f"{statement.name} is not a condition on the boundary of space"
+    part = statement.place.part if isinstance(statement.place, OnPart) else statement.place.low
+    if part.sample(1).normals[0, -1] != 0.0:
+        return f"{statement.name} is given at a piece of the first or the last time, or at both"
     if any(term.multi_index[-1] for term in statement.form.terms):
         return f"{statement.name} has a derivative in time"
     return ""

@@ -16,7 +16,8 @@ import sympy as sp
 
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.refinement.standards import PLAIN, POINTS
+from pibls.problem.evaluate import compile_function
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
 from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, lacking, number, sampled
 from pibls.wellposed.principal import conditions_of, subsystems_of
 
@@ -40,7 +41,8 @@ def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
         half = order // 2
         if not all(map(_is_smooth, slopes.values())):
             return None
-        if order and not (times <= 2 and order % 2 == 0 and _diffuses(own, order)):
+        tops = {index: slope for index, slope in own.items() if sum(index) == order}
+        if order and not (times <= 2 and order % 2 == 0 and _diffuses(evolution, tops)):
             return None
         # Waves bear less beside their highest derivatives than what diffuses.
         most = half if times > 1 else max(order - 1, 0)
@@ -61,17 +63,23 @@ def _is_smooth(expression: sp.Expr) -> bool:
     return (power or isinstance(expression, _SMOOTH)) and all(_is_smooth(inner) for inner in expression.args)
 
 
-def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
-    """Tell whether the derivatives of the highest order have fixed factors and damp every wave."""
-    tops = {index: slope for index, slope in slopes.items() if sum(index) == order}
-    if not all(slope.is_number for slope in tops.values()):
-        return False
-    axes = len(next(iter(tops)))
-    directions = np.random.default_rng(0).normal(size=(POINTS, axes))
+def _diffuses(evolution: Evolution, tops: dict[MultiIndex, sp.Expr]) -> bool:
+    """Tell whether derivatives of the highest order damp every wave, at all places and states that are looked at."""
+    problem, rng = evolution.problem, np.random.default_rng(0)
+    X = np.concatenate([problem.domain.sample(POINTS // 10, "kronecker", 1), sampled(problem)])
+    order, axes = sum(next(iter(tops))), len(X.T) - 1
+    directions = rng.normal(size=(POINTS, axes))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
-    damping = (-1.0) ** (order // 2 + 1) * np.asarray(symbol)
-    return bool(damping.min() > PLAIN * np.abs(damping).max())
+    symbols, fixed = tuple(slot.symbol for slot in evolution.slots), all(slope.is_number for slope in tops.values())
+    for size in (0.0,) if fixed else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE):
+        values, symbol = size * rng.normal(size=(len(symbols), len(X))), np.zeros((len(X), POINTS))
+        for index, slope in tops.items():
+            factors = compile_function(slope, problem.domain.coordinates, symbols)(X, None, list(values))
+            symbol += factors[:, None] * np.prod(directions ** np.array(index), axis=1)
+        damping, sizes = (-1.0) ** (order // 2 + 1) * symbol.T, np.abs(symbol).max(axis=1)
+        if not (damping > PLAIN * sizes).all() or sizes.min() <= PLAIN * np.median(sizes):
+            return False
+    return True
 
 
 def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:

@@ -55,7 +55,8 @@ def free_motion(problem: Problem) -> str:
     """
     domain = problem.domain
     held = {s.form.fields[0] for s in problem.statements if isinstance(s.place, OnPart) and not s.form.order}
-    if not problem.is_linear or held == set(problem.field_names):
+    # In time, the mean of a pressure is meant at each time.
+    if not problem.is_linear or domain.time is not None or held == set(problem.field_names):
         return ""
     center, half = domain.bounds.mean(axis=1), np.ptp(domain.bounds, axis=1) / 2
     try:
