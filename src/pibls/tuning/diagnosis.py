@@ -30,7 +30,7 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
-from pibls.wellposed.counting import surplus_of, surplus_on_line
+from pibls.wellposed.counting import surplus_of
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
 
@@ -75,10 +75,11 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
-    line = len(problem.domain.coordinates) == 1
-    if line and not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
-        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), SLIGHT * SLOPES)
-        clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
+    if len(problem.statements) > 2 and not lost and clash is None and (surplus := surplus_of(problem)) is not None:
+        accuracy = SLIGHT * SLOPES if len(problem.domain.coordinates) == 1 else PLAIN
+        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), accuracy)
+        digits = max(SLOPES, float(np.sqrt(others.error_estimate or 0.0)) if accuracy == PLAIN else 0.0)
+        clash = clash_beyond(surplus, others, digits) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
         return None
     solution = glanced(

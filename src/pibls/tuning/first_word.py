@@ -22,7 +22,7 @@ from pibls.wellposed.boundary_counts import (
     named,
     number,
 )
-from pibls.wellposed.counting import too_few
+from pibls.wellposed.counting import conditions_needed, too_few
 from pibls.wellposed.levels import free_level, free_motion
 from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
 
@@ -55,8 +55,30 @@ def _told(problem: Problem) -> str:
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     if isinstance(evolution, Evolution) and evolution.lacks:
         return evolution.lacks
+    if problem.domain.space and (backwards := _backwards(problem)):
+        return backwards
     counted = (_count(problem, subsystem) for subsystem in subsystems_of(problem))
     return next(filter(None, counted), "") or free_level(problem) or free_motion(problem)
+
+
+def _backwards(problem: Problem) -> str:
+    """Say which field is given at the last time instead of the first, if its equation diffuses."""
+    given = [(s, s.place.part) for s in problem.statements if isinstance(s.place, OnPart)]
+    final = getattr(problem.domain, "final", None)
+    last = [s for s, part in given if part == final]
+    others = problem.with_statements([s for s in problem.statements if s not in last])
+    forward = find_evolution(others) if last else None
+    if not isinstance(forward, Evolution):
+        return ""
+    for name, count in (conditions_needed(forward) or {}).items():
+        first = any(name in s.form.fields for s, part in given if part == problem.domain.initial)
+        if count and forward.orders[name] == 1 and not first and any(name in s.form.fields for s in last):
+            return (
+                f"The solution is unstable: {name} is given at the last time and not at the first, and its equation "
+                f"diffuses: it damps waves the faster the shorter they are, so that the past cannot be told from the "
+                f"last values. Give Initial({name}, ...) instead, or check the signs of the highest derivatives."
+            )
+    return ""
 
 
 def _is_given_everywhere(problem: Problem) -> bool:
