@@ -14,7 +14,7 @@ from matplotlib.path import Path
 
 from pibls.checks import FloatArray
 from pibls.report.colours import Scale, decades
-from pibls.report.quantities import Quantity
+from pibls.report.quantities import PictureQuantity
 from pibls.report.views import CloudView, View
 
 INK = "0.25"
@@ -63,7 +63,7 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
         half = (grid[1] - grid[0]) / 2
         extent += [grid[0] - half, grid[-1] + half]
     image = axes.imshow(
-        _extended(values),
+        extended(values),
         origin="lower",
         extent=extent,
         norm=scale.norm,
@@ -90,7 +90,7 @@ def _clip(artist: Any, axes: Any, view: View | CloudView) -> None:
         artist.set_clip_path(outline, axes.transData)
 
 
-def _extended(values: FloatArray) -> FloatArray:
+def extended(values: FloatArray) -> FloatArray:
     """Carry values a few cells over the edge of the domain, where the outline cuts them off sharply."""
     from scipy.ndimage import distance_transform_edt
 
@@ -110,7 +110,7 @@ def add_colour_bar(axes: Any, artist: Any) -> Any:
 
 
 def draw_lines(
-    axes: Any, views: Sequence[View | CloudView], quantity: Quantity, reference: Quantity | None
+    axes: Any, views: Sequence[View | CloudView], quantity: PictureQuantity, reference: PictureQuantity | None
 ) -> list[Any]:
     """Draw a quantity along one or more lines, with the reference dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]

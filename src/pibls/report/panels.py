@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pibls.errors import InputError
-from pibls.report.quantities import Quantity, choose_fields, exact_functions, quantities
+from pibls.report.quantities import PictureQuantity, choose_fields, exact_functions, quantities
 from pibls.report.views import CloudView, View, time_slices, varying
 from pibls.solution import Solution
 
@@ -18,9 +18,9 @@ WHAT = ("solution", "error", "residual", "exact")
 class Panel:
     """One quantity over one plane, or along one or more lines."""
 
-    quantity: Quantity
+    quantity: PictureQuantity
     views: tuple[View | CloudView, ...]
-    reference: Quantity | None = None
+    reference: PictureQuantity | None = None
 
     @property
     def is_line(self) -> bool:
@@ -69,7 +69,7 @@ def choose_panels(
 
 
 def _rows(
-    drawn: list[Quantity], known: Sequence[Quantity | None], views: tuple[View | CloudView, ...]
+    drawn: list[PictureQuantity], known: Sequence[PictureQuantity | None], views: tuple[View | CloudView, ...]
 ) -> list[list[Panel]]:
     first = views[0]
     if len(first.names) == 1:

@@ -17,7 +17,7 @@ from pibls.solution import FieldFunction, Solution
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class PictureQuantity:
     """A function of points with its name in words.
 
     ``name`` stands in a legend, ``symbol`` beside an axis; ``magnitude`` marks a size that spans decades and is best
@@ -75,16 +75,16 @@ def _component(function: Callable[[FloatArray], Any], name: str, fields: tuple[s
 
 def quantities(
     solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator]
-) -> list[Quantity]:
+) -> list[PictureQuantity]:
     """Return the quantities of one kind: one per field, or one per equation for ``"residual"``."""
     if what == "residual":
         return _residuals(solution)
     if what == "solution":
-        return [Quantity(f"Solution {name}", "solution", name, _values(solution, name)) for name in fields]
+        return [PictureQuantity(f"Solution {name}", "solution", name, _values(solution, name)) for name in fields]
     if what == "exact":
-        return [Quantity(f"Exact solution {name}", "exact", name, exact[name]) for name in fields]
+        return [PictureQuantity(f"Exact solution {name}", "exact", name, exact[name]) for name in fields]
     return [
-        Quantity(
+        PictureQuantity(
             f"Absolute error of {name}",
             "error",
             f"|{name} − exact|",
@@ -104,7 +104,7 @@ def _error(values: Evaluator, exact: Evaluator) -> Evaluator:
     return lambda X: np.abs(values(X) - exact(X))
 
 
-def _residuals(solution: Solution) -> list[Quantity]:
+def _residuals(solution: Solution) -> list[PictureQuantity]:
     equations = [s for s in solution.problem.statements if s.is_equation]
 
     def size(position: int) -> Evaluator:
@@ -112,7 +112,7 @@ def _residuals(solution: Solution) -> list[Quantity]:
         return lambda X: np.abs(residual(X))
 
     return [
-        Quantity(f"Absolute residual of {statement.name}", "residual", "|residual|", size(i), magnitude=True)
+        PictureQuantity(f"Absolute residual of {statement.name}", "residual", "|residual|", size(i), magnitude=True)
         for i, statement in enumerate(equations)
     ]
 
