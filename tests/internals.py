@@ -105,6 +105,7 @@ NAMES = {
     "pibls.problems.inverse.data": "gaussian_plate",
     "pibls.problems.inverse.flaws": "symmetric_sensors",
     "pibls.problems.inverse.numbers": "layered_head",
+    "pibls.problems.manufactured": "manufactured",
     "pibls.problems.evolving": "taylor_green",
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
     "pibls.refinement.stopping": "more_budget",
@@ -135,6 +136,7 @@ NAMES = {
     "pibls.text.vocabulary": "FUNCTIONS",
     "pibls.tuning.automatic": "solve",
     "pibls.tuning.diagnosis": "solve_by_cells",
+    "pibls.tuning.first_word": "first_word",
     "pibls.tuning.fitting": "Fitting estimated_error",
     "pibls.tuning.grow": "residual_points steepness",
     "pibls.tuning.judge": "Judge",
@@ -144,7 +146,7 @@ NAMES = {
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
-    "pibls.wellposed.stability": "grows_without_bound",
+    "pibls.wellposed.stability": "unbounded_growth",
 }
 # Names that several modules have, and modules, under names of their own.
 OTHERS = {

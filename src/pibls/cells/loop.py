@@ -114,7 +114,7 @@ class Loop:
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
         if found.estimate <= self.tol and not self.doubt:
             self.doubt = self._unseen(found.fit)
-        if found.estimate > self.tol or self.doubt or not self._is_settled(found):
+        if not found.estimate <= self.tol or self.doubt or not self._is_settled(found):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
         falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]

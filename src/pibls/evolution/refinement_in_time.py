@@ -40,7 +40,7 @@ from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
-from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
+from pibls.wellposed.stability import leaves_its_bounds, unbounded_growth
 
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
@@ -295,10 +295,8 @@ class RefinementInTime:
             return ""
         one, two = lost
         network = replace(two.network, frame=self.evolution.frame)
-        if grows_without_bound(self.evolution, network):
-            return (
-                "The solution is unstable: the shorter waves are the faster they grow, as in a heat equation backwards."
-            )
+        if growth := unbounded_growth(self.evolution, network):
+            return growth
         if leaves_its_bounds(self.evolution, network, two.reached):
             return ""
         spans = [run.reached - self.evolution.limits[0] for run in lost]
