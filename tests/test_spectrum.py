@@ -74,6 +74,15 @@ def test_values_near_a_number_come_nearest_first():
     assert np.allclose(found.values, [10, 10, 8], atol=1e-7)
 
 
+def test_a_stiff_core_within_one_cell_is_seen():
+    # On the circle between both materials, few moments of values and fluxes would leave each side to itself.
+    core = pb.Disk((x, y), (0, 0), 0.5)
+    stiff = pb.per_region({core: 4}, 1)
+    membrane = pb.Problem(sp.Eq(-pb.div(stiff * pb.grad(v)), lam * v), DISK, [pb.Dirichlet(v, 0)])
+    found = pb.eigen(membrane, 2, tol=1e-5)
+    assert abs(found.values[0] - 6.344910819437) < 1e-4
+
+
 def test_systems_share_one_eigenvalue():
     coupled = pb.Problem(
         [sp.Eq(-u.diff(x, 2) + w, lam * u), sp.Eq(-w.diff(x, 2) + u, lam * w)],

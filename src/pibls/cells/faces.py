@@ -245,6 +245,11 @@ class FaceFinder:
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
+        if cell.low.size == 2 and (turn := _turning(rule.normals)) > 2.0:
+            # On a curve that turns, functions of a degree are waves, and a wave takes π polynomials.
+            degree = round(degree * turn / 2)
+            rule = piece.rule(cell.low, cell.high, degree + 3)
+            assert rule is not None
         step = STEP * float(cell.size.min()) * rule.normals
         found = (self.cutter.part_at(cell, rule.points - step), self.cutter.part_at(cell, rule.points + step))
         sides = np.stack([rule.together(own) for own in found], axis=1)
@@ -302,3 +307,13 @@ def _flattened(rule: Rule) -> FloatArray:
     axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
     upright = rule.normals[:, axis]
     return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points
+
+
+def _turning(normals: FloatArray) -> float:
+    """Return the angle by which the normals along a plane curve turn in all.
+
+    >>> angles = np.linspace(0, np.pi, 9)
+    >>> round(_turning(np.stack([np.cos(angles), np.sin(angles)], axis=1)), 6)
+    3.141593
+    """
+    return float(np.abs(np.diff(np.unwrap(np.arctan2(normals[:, 1], normals[:, 0])))).sum())

@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
+from pibls.cells.data_refinement import DATA_SHARE
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
@@ -113,7 +114,8 @@ class _EigenSearch:
 
     def compare(self, here: Modes) -> _ComparedModes:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
-        richer = self.linear.richer() if self.marker.is_smooth(here.as_fields) else None
+        smooth = self._is_resolved(here) and self.marker.is_smooth(here.as_fields)
+        richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= _HIGHEST:
             return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
         fit = here.as_fields
@@ -136,11 +138,16 @@ class _EigenSearch:
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
         fit = found.better.fit
-        return Stage(self.course.budget.elapsed, fit.unknowns, fit.rows, len(fit.parts), estimate=found.estimate)
+        size = (fit.unknowns, fit.rows, len(fit.parts))
+        return Stage(self.course.budget.elapsed, *size, residual=found.better.residual, estimate=found.estimate)
 
     def is_met(self, found: _ComparedModes) -> bool:
-        """Tell whether all eigenvalues are within the tolerance."""
-        return found.estimate <= self.tol
+        """Tell whether all eigenvalues are within the tolerance, and eigenfunctions fulfil their equations."""
+        return found.estimate <= self.tol and self._is_resolved(found.better)
+
+    def _is_resolved(self, modes: Modes) -> bool:
+        """Tell whether residuals are as small as those of a solution: else richer cells may agree on a wrong value."""
+        return modes.residual <= DATA_SHARE * self.tol
 
     def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""

@@ -45,12 +45,20 @@ class Modes:
         What the iteration and rounding leave of each eigenvalue, by its distance from the shift.
     weights
         Their weights, shape (eigenfunctions, fields, functions); complex where eigenvalues are.
+    residuals
+        The residuals that each eigenfunction leaves in the rows of every part.
     """
 
     fit: Fit
     values: Any
     missed: FloatArray
     weights: dict[CellPart, Any]
+    residuals: dict[CellPart, FloatArray]
+
+    @cached_property
+    def residual(self) -> float:
+        """The largest residual of an eigenfunction, in terms of its size."""
+        return float(np.sqrt(sum(np.square(own) for own in self.residuals.values())).max())
 
     @cached_property
     def as_fields(self) -> Fit:
@@ -58,7 +66,8 @@ class Modes:
         parts = {part: np.concatenate(own, axis=0) for part, own in self.weights.items()}
         if self.values.imag.any():
             parts = {part: np.concatenate([own.real, own.imag]) for part, own in parts.items()}
-        return replace(self.fit, weights={part: own.real for part, own in parts.items()})
+        residuals = {part: float(np.linalg.norm(own)) for part, own in self.residuals.items()}
+        return replace(self.fit, weights={part: own.real for part, own in parts.items()}, residuals=residuals)
 
     def at(self, X: FloatArray, layout: Layout) -> Any:
         """Return the eigenfunctions at points, all fields of one below each other, as columns."""
@@ -135,6 +144,11 @@ class _Arnoldi:
 
     def inverted(self, weights: Weights) -> Weights:
         """Return the inverse of the shifted problem, applied to functions."""
+        made = self._solved(weights)
+        return {part: self._doubled(own, weights[part][:, : self.fields]) for part, own in made.columns.items()}
+
+    def _solved(self, weights: Weights) -> Fit:
+        """Solve the shifted problem with the terms of functions that the eigenvalue multiplies as sources."""
         layout, fields = self.linear.layout, self.fields
 
         def sources(own: Stated, part: CellPart) -> FloatArray:
@@ -145,9 +159,17 @@ class _Arnoldi:
                 found += applied(layout, own, part, twice, weights[part][:, fields:] + self.shift * here)
             return found
 
-        made = self.linear.solver.again(sources).columns
         self._spend(len(next(iter(weights.values()))))
-        return {part: self._doubled(own, weights[part][:, :fields]) for part, own in made.items()}
+        return self.linear.solver.again(sources)
+
+    def residual(self, values: Any, weights: dict[CellPart, Any]) -> dict[CellPart, FloatArray]:
+        """Return the residuals that eigenfunctions of size one leave in the rows of every part, in their own units."""
+        every = {part: np.concatenate([own, own * values[:, None, None]], axis=1) for part, own in weights.items()}
+        if not self.pencil.is_quadratic:
+            every = weights
+        made = self._solved({part: np.concatenate([own.real, own.imag]) for part, own in every.items()})
+        halves = {part: np.split(own, 2) for part, own in made.left.items()}
+        return {part: np.hypot(*own) * np.abs(values - self.shift) for part, own in halves.items()}
 
     def sampled(self, weights: Weights) -> FloatArray:
         """Return functions at the points of all parts, times roots of weights, as columns."""
@@ -253,4 +275,5 @@ def _normalised(arnoldi: _Arnoldi, values: Any, weights: dict[CellPart, Any], mi
     weights = {part: np.where(real[:, None, None], own.real, own) for part, own in weights.items()}
     sizes = arnoldi.sizes(weights)
     weights = {part: own / sizes[:, None, None] for part, own in weights.items()}
-    return Modes(arnoldi.fit, np.where(real, values.real, values), missed, weights)
+    values = np.where(real, values.real, values)
+    return Modes(arnoldi.fit, values, missed, weights, arnoldi.residual(values, weights))
