@@ -110,6 +110,7 @@ NAMES = {
     "pibls.refinement.stopping": "more_budget",
     "pibls.report.colours": "decades magnitude_scale value_scale",
     "pibls.report.metrics": "METRICS error_metrics",
+    "pibls.report.wording": "lettered",
     "pibls.report.views": "View cell_walls choose_views",
     "pibls.solution.celled": "CellNetwork",
     "pibls.solution.evolved": "EvolvedNetwork",

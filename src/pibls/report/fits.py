@@ -11,12 +11,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.problem import AtPoints, Statement
-from pibls.report.drawing import BLUE, INK, RED, Picture
+from pibls.report.drawing import BLUE, INK, RED, Picture, tell_status
 from pibls.solution import Solution
 from pibls.solution.field_functions import ResidualFunction
 
 _WIDTH, _HEIGHT = 8.6, 2.9  # inches of a row: fit and residuals
-_LINE = 300
 _FAR = 3.0  # standard deviations beyond which a residual is marked
 
 
@@ -80,6 +79,8 @@ def draw_fit(solution: Solution) -> Picture:
         fit.set_title(own.statement.name.partition("(")[2].split(", noise")[0].rstrip(")"), fontsize=10)
         _draw_rest(rest, positions, left / own.noise, label)
         rest.set_title("Residuals in units of the noise", fontsize=10)
+        rest.locator_params(axis="x", nbins=6)
+    tell_status(figure, solution)
     return figure
 
 
@@ -104,8 +105,8 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
     """Draw data with bars, the fit through them, and the band of a field."""
     place = own.statement.place
     assert isinstance(place, AtPoints)
-    line = np.repeat(place.points[:1], _LINE, axis=0)
-    line[:, axis] = np.linspace(positions.min(), positions.max(), _LINE)
+    line = np.repeat(place.points[:1], 300, axis=0)
+    line[:, axis] = np.linspace(positions.min(), positions.max(), len(line))
     dense = ResidualFunction(own.solution, replace(own.statement, place=AtPoints(line), targets=None)).values()
     if own.field is not None and own.solution.posterior is not None:
         ends = own.solution.credible_band(line)

@@ -1,18 +1,21 @@
-"""The quantities of a picture: a field, its exact value, its error, or the residual of an equation."""
+"""The quantities of a picture: a field or an expression, its exact value, its error, or the residual of an equation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points, refusal, shorten
+from pibls.checks import FloatArray, check_points, cut, refusal, shorten
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Field
 from pibls.problem.evaluate import compile_function
+from pibls.problem.printing import text
+from pibls.report.wording import lettered
 from pibls.solution import FieldFunction, Solution
 
 
@@ -20,8 +23,9 @@ from pibls.solution import FieldFunction, Solution
 class Quantity:
     """A function of points with its name in words.
 
-    ``name`` stands in a legend, ``symbol`` beside an axis; ``magnitude`` marks a size that spans decades and is best
-    seen on a logarithmic scale.
+    ``name`` stands in a legend, ``symbol`` beside an axis, with the ``unit``; ``magnitude`` marks a size that spans
+    decades and is best seen on a logarithmic scale. ``band`` returns the lower and upper end of an interval of 95 %.
+    ``colours`` names a colour map in place of the usual one; ``steep`` marks what may be very large in one place.
     """
 
     title: str
@@ -29,6 +33,22 @@ class Quantity:
     symbol: str
     function: Evaluator
     magnitude: bool = False
+    unit: str = ""
+    colours: str | None = None
+    band: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None
+    steep: bool = False
+
+
+@dataclass(frozen=True)
+class Look:
+    """The words and colours of a user: a name for the quantity, its unit, and a colour map."""
+
+    label: str = ""
+    unit: str = ""
+    colours: str | None = None
+
+
+_PLAIN = Look()
 
 
 def choose_fields(solution: Solution, field: object, owner: str) -> tuple[str, ...]:
@@ -74,25 +94,53 @@ def _component(function: Callable[[FloatArray], Any], name: str, fields: tuple[s
 
 
 def quantities(
-    solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator]
+    solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator], look: Look = _PLAIN
 ) -> list[Quantity]:
     """Return the quantities of one kind: one per field, or one per equation for ``"residual"``."""
     if what == "residual":
         return _residuals(solution)
+    return [_of_field(solution, what, name, exact, look) for name in fields]
+
+
+def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Evaluator], look: Look) -> Quantity:
+    shown, values = look.label or lettered(name), _values(solution, name)
     if what == "solution":
-        return [Quantity(f"Solution {name}", "solution", name, _values(solution, name)) for name in fields]
+        title = look.label or f"Solution {shown}"
+        return Quantity(title, what, shown, values, False, look.unit, look.colours, _band(solution, name))
     if what == "exact":
-        return [Quantity(f"Exact solution {name}", "exact", name, exact[name]) for name in fields]
-    return [
-        Quantity(
-            f"Absolute error of {name}",
-            "error",
-            f"|{name} − exact|",
-            _error(_values(solution, name), exact[name]),
-            magnitude=True,
+        return Quantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
+    if what == "deviation":
+        deviation = partial(_own, solution.standard_deviation, name)
+        return Quantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
+    if what == "estimate":
+        return _estimate(shown, values, _values(richer_of(solution), name), look)
+    error = _distance(values, exact[name])
+    return Quantity(f"Absolute error of {shown}", what, f"|{shown} − exact|", error, True, look.unit)
+
+
+def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look) -> Quantity:
+    """Return an expression of fields, derivatives and coordinates as a quantity, or its estimated error."""
+    words = look.label or lettered(cut(text(expression), 48))
+    values = solution.residual(expression)
+    if what == "estimate":
+        return _estimate(words, values, richer_of(solution).residual(expression), look)
+    return Quantity(words, what, words, values, False, look.unit, look.colours, steep=True)
+
+
+def richer_of(solution: Solution) -> Solution:
+    """Return the richer solution that the error estimate rests on."""
+    if solution.richer is None:
+        raise InputError(
+            f"This solution by {solution.diagnostics.method} has no estimated error at points, which rests on a "
+            "second, richer network. Use pibls.solve, which makes one."
         )
-        for name in fields
-    ]
+    network, weights = solution.richer
+    return replace(solution, network=network, weights=weights, richer=None, points=None)
+
+
+def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> Quantity:
+    distance = _distance(values, richer)
+    return Quantity(f"Estimated error of {symbol}", "estimate", f"|error of {symbol}|", distance, True, look.unit)
 
 
 def _values(solution: Solution, name: str) -> Evaluator:
@@ -100,8 +148,25 @@ def _values(solution: Solution, name: str) -> Evaluator:
     return lambda X: function(X, outside="value")
 
 
-def _error(values: Evaluator, exact: Evaluator) -> Evaluator:
-    return lambda X: np.abs(values(X) - exact(X))
+def _band(solution: Solution, name: str) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
+    if solution.posterior is None:
+        return None
+
+    def ends(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = solution.credible_band(X, outside="value")
+        return (low[name], high[name]) if isinstance(low, dict) else (low, high)
+
+    return ends
+
+
+def _own(function: Callable[..., Any], name: str, X: FloatArray) -> FloatArray:
+    """Return the values of one field of a function that gives those of all."""
+    found = function(X, outside="value")
+    return np.asarray(found[name] if isinstance(found, dict) else found)
+
+
+def _distance(one: Evaluator, other: Evaluator) -> Evaluator:
+    return lambda X: np.abs(one(X) - other(X))
 
 
 def _residuals(solution: Solution) -> list[Quantity]:

@@ -344,8 +344,8 @@ class Solution:
 
         return save(self, path)
 
-    def plot(self, what: str = "solution", **options: Any) -> Any:
-        """Draw the solution, its residual, its error, its cells; see :func:`pibls.report.plots.plot`."""
+    def plot(self, what: Any = "solution", **options: Any) -> Any:
+        """Draw the solution or an expression of it, with its error; see :func:`pibls.report.plots.plot`."""
         from pibls.report.plots import plot
 
         return plot(self, what, **options)
