@@ -25,7 +25,7 @@ test-versions: test-oldest test-plain test-newest
 test-oldest:
 	$(PYTHON) -m venv --clear $(VERSIONS)/oldest
 	$(VERSIONS)/oldest/bin/pip install --quiet --disable-pip-version-check . $(TOOLS) $$($(PYTHON) -m benchmarks.oldest)
-	$(VERSIONS)/oldest/bin/pytest -n 2 -W default tests/test_installed.py tests/test_shapes_reading.py
+	$(VERSIONS)/oldest/bin/pytest -n 2 -W default tests/test_installed.py tests/test_shapes_reading.py tests/test_solution_files.py
 
 test-plain:
 	$(PYTHON) -m venv --clear $(VERSIONS)/plain
@@ -34,8 +34,8 @@ test-plain:
 
 test-newest:
 	$(PYTHON) -m venv --clear $(VERSIONS)/newest
-	$(VERSIONS)/newest/bin/pip install --quiet --disable-pip-version-check --upgrade '.[shapes]' $(TOOLS)
-	$(VERSIONS)/newest/bin/pytest -n 2 tests/test_installed.py tests/test_shapes_reading.py
+	$(VERSIONS)/newest/bin/pip install --quiet --disable-pip-version-check --upgrade '.[files,shapes]' $(TOOLS)
+	$(VERSIONS)/newest/bin/pytest -n 2 tests/test_installed.py tests/test_shapes_reading.py tests/test_solution_files.py
 
 # Which lines no test runs; at least 95 % are. Tracing makes the suite half as long again, so it is not part of it.
 coverage: .venv/dev

@@ -12,9 +12,10 @@ __all__ = ["pins"]
 
 
 def pins(text: str) -> list[str]:
-    """Return dependencies and those for shapes, each pinned to its lower bound."""
+    """Return dependencies and those for files and shapes, each pinned to its lower bound."""
     project = tomllib.loads(text)["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["shapes"]]
+    extras = project["optional-dependencies"]
+    wanted = dict.fromkeys([*project["dependencies"], *extras["files"], *extras["shapes"]])
     return [entry.replace(">=", "==") for entry in wanted]
 
 

@@ -179,11 +179,12 @@ def everyday_words() -> str:
     ratios = [_ratio(row) for row in rows if float(row["error"]) > ROUND_OFF]
     within = sum(0.1 <= ratio <= 10 for ratio in ratios)
     return _words(
-        f"Of {len(states)} everyday problems (corners, layers, narrow sources, jumping materials), asked for 1e-4, "
-        f"{states.count('converged')} converge and {states.count('stalled')} stall. Of the answers {false or 'none'} "
-        f"{'are' if false > 1 else 'is'} false: called converged with an error above three times tolerance or "
-        f"estimate, called ill-posed, or estimated more than ten times too small. {within} of the {len(ratios)} "
-        f"estimates are within a factor of 10. (`python -m benchmarks.golden --set everyday`, "
+        f"At a tolerance of 1e-4, {states.count('converged')} of {len(states)} everyday problems (corners, layers, "
+        f"narrow sources, jumping materials) converge and {states.count('stalled')} stall. {false or 'No'} "
+        f"answer{'s are' if false > 1 else ' is'} false: an answer is false if it is called converged with an error "
+        "above three times its tolerance or estimate, if it is called ill-posed, or if its error is over ten times "
+        f"its estimate. {within} of {len(ratios)} estimates are within a factor of 10. "
+        "(`python -m benchmarks.golden --set everyday`, "
         f"{results('everyday').when()}.)"
     )
 

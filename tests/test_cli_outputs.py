@@ -17,8 +17,7 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json
-from internals import emit, outputs
-from internals import outputs as values
+from internals import emit, grid_points, outputs
 from pibls import writing
 from pibls.errors import InputError
 from pibls.writing import replaced
@@ -169,13 +168,13 @@ def test_the_demo_solves_an_example_and_draws_it(tmp_path):
 
 def test_grids():
     x, y = pb.coordinates("x y")
-    disk = values.grid(pb.Disk((x, y), (0, 0), 1))
+    disk = grid_points(pb.Disk((x, y), (0, 0), 1))
     assert (np.hypot(*disk.T) <= 1 + 1e-8).all()
     assert len(disk) == 2821  # Gauss's circle problem for the radius 30
     cloud = pb.PointCloud((x, y), [[0.5, 0.5], [0.25, 0.75]], [[0, 0]], [[-1, 0]])
-    assert sorted(values.grid(cloud).tolist()) == [[0.25, 0.75], [0.5, 0.5]]
+    assert sorted(grid_points(cloud).tolist()) == [[0.25, 0.75], [0.5, 0.5]]
     names = pb.coordinates("a b c d e f g")
-    assert values.grid(pb.Box(*((name, 0, 1) for name in names))).shape == (5000, 7)
+    assert grid_points(pb.Box(*((name, 0, 1) for name in names))).shape == (5000, 7)
 
 
 def test_several_fields_have_a_column_each(tmp_path):

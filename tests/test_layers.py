@@ -34,18 +34,20 @@ ORDER = [
     {"refinement"},
     {"methods", "report"},
     {"cells"},
+    {"quantities"},
     {"wellposed"},
     {"evolution"},
     {"inverse"},
     {"spectrum"},
     {"tuning"},
+    {"sweeps"},
     {"paper"},
     {"cli"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-# A solution offers plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.
-DEFERRED = {("solution", "report"), ("solution", "tuning"), ("problem", "text")}
+# A solution offers quantities, plot() and grow(), a problem to_text(), which live to their right: the import waits.
+DEFERRED = {("solution", "quantities"), ("solution", "report"), ("solution", "tuning"), ("problem", "text")}
 HEAVY = (
     "torch",
     "matplotlib",

@@ -112,6 +112,8 @@ def test_bad_problems_are_refused(build, message):
         (lambda: pb.Observation(u, [[0.1, 0.1]], [1.0], noise=-1), "positive number"),
         (lambda: pb.Observation(u, "points", [1.0]), "array of points"),
         (lambda: pb.Condition(True), "simply True"),
+        (lambda: pb.Problem(sp.Eq(u.diff(x, 2), 1), square, [u >= 0]), "inequality"),
+        (lambda: pb.stress([u, u], young=1, poisson=0.5), "cannot be compressed"),
     ],
 )
 def test_bad_symbols_and_conditions_are_refused(build, message):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("torch", "meshio", "shapely", "trimesh")
+EXTRAS = ("torch", "meshio", "shapely", "trimesh", "xarray", "pandas")
 
 BARE = f"""
 import sys
@@ -68,7 +68,15 @@ for score in ("residual", "exact"):
 methods = [pb.PIBLS(feature_groups=2, feature_nodes=5), pb.PIELM(nodes=20), pb.BayesianPIELM(nodes=20)]
 for method in methods:
     pb.metrics(method.fit(problem, points))
-pb.solve(problem, progress=False).residual(0)
+solution = pb.solve(problem, progress=False)
+solution.residual(0)
+for way in ("to_xarray", "to_pandas", "to_vtk", "to_netcdf"):
+    try:
+        getattr(solution, way)(*(["a.vtu"] if way in ("to_vtk", "to_netcdf") else []))
+    except pb.PiblsError as error:
+        assert "pip install 'pibls[files]'" in str(error)
+    else:
+        raise AssertionError("a file was made without its package")
 try:
     pb.PINN(width=3).fit(problem, points)
 except pb.PiblsError as error:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pibls.problem import (
         Absorbing,
         Condition,
+        Convection,
         Dirichlet,
         Initial,
         Interface,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         Symmetry,
         Traction,
         coordinates,
+        curl,
         data,
         div,
         eigenvalue,
@@ -69,26 +71,31 @@ if TYPE_CHECKING:
         normal,
         normal_derivative,
         outside,
+        parameter,
         stress,
         unknown,
+        von_mises,
     )
+    from pibls.quantities import Quantity, flow, integral, maximum, mean, minimum
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.spectrum import Spectrum, eigen
     from pibls.status import Status
+    from pibls.sweeps import sweep
     from pibls.text import parse, read_problem
     from pibls.tuning import prepare, solve
 
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
+__all__ += ["Convection", "Quantity", "curl", "flow", "integral", "maximum", "mean", "minimum", "von_mises"]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon"]
 __all__ += ["Problem", "Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Spectrum", "Star"]
 __all__ += ["Status", "Symmetry", "TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div"]
 __all__ += ["eigen", "eigenvalue", "field", "flux", "grad", "inside", "laplacian", "load", "metrics", "normal"]
-__all__ += ["normal_derivative", "outside", "parse", "per_region", "prepare", "problems", "read_problem"]
-__all__ += ["read_shape", "solve", "stress", "unknown"]
+__all__ += ["normal_derivative", "outside", "parameter", "parse", "per_region", "prepare", "problems", "read_problem"]
+__all__ += ["read_shape", "solve", "stress", "sweep", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
@@ -97,9 +104,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
+    "quantities": ("Quantity", "flow", "integral", "maximum", "mean", "minimum"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("prepare", "solve"),
     "spectrum": ("Spectrum", "eigen"),
+    "sweeps": ("sweep",),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

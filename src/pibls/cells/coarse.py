@@ -1,7 +1,7 @@
 """A coarse solution of a nonlinear problem on a tree: its start, further attempts where that fails, and its branch.
 
-Attempts cost little, for the cells are few and their functions too. One is believed where the iteration settles and
-rows lack little: an iteration that ends anywhere but at a solution is noticed.
+Attempts cost little, for the cells are few and their functions too. One is accepted if the iteration settles and
+its residuals are small: an iteration that ends anywhere but at a solution is noticed.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,31 +49,50 @@ def filled(
     >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """
-    along = _head_on(inside, low, high) if axis is None else axis
+    return Filling(inside, low, high, head_on(inside, low, high) if axis is None else axis).rule(lines, nodes)
 
-    def columns(s: FloatArray, t: FloatArray) -> BoolArray:
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """The lines through a rectangle along an axis, as far as they are inside."""
+
+    inside: Callable[[FloatArray], Any]
+    low: FloatArray
+    high: FloatArray
+    along: int
+
+    def _columns(self, s: FloatArray, t: FloatArray) -> BoolArray:
         X = np.empty((len(t), 2))
-        X[:, 1 - along], X[:, along] = s, t
-        return np.asarray(inside(low + (high - low) * X)).reshape(len(t), -1)
+        X[:, 1 - self.along], X[:, self.along] = s, t
+        return np.asarray(self.inside(self.low + (self.high - self.low) * X)).reshape(len(t), -1)
 
-    scan = np.linspace(0.0, 1.0, _SCAN)
-    for _ in range(_TIPS):
-        breaks, tips = _breaks(columns, scan)
-        if not len(tips):
-            break
-        # What is narrower than places are apart is seen at its tip.
-        scan = np.unique(np.concatenate([scan, tips]))
-    s, shares = _spread(breaks, lines)
-    row, start, stop = _stretches(columns, s, scan)
-    places, own = gauss(nodes)
-    t = start[:, None] + (stop - start)[:, None] * places
-    X = np.empty((t.size, 2))
-    X[:, 1 - along], X[:, along] = np.repeat(s[row], len(places)), t.ravel()
-    weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(high - low))
-    return low + (high - low) * X, weights.ravel(), np.repeat(np.arange(len(row)), len(places))
+    @cached_property
+    def _found(self) -> tuple[FloatArray, FloatArray]:
+        """The places across at which stretches change, and those along that show all of them."""
+        scan = np.linspace(0.0, 1.0, _SCAN)
+        for _ in range(_TIPS):
+            breaks, tips = _breaks(self._columns, scan)
+            if not len(tips):
+                break
+            # What is narrower than places are apart is seen at its tip.
+            scan = np.unique(np.concatenate([scan, tips]))
+        return breaks, scan
+
+    def rule(self, lines: int, nodes: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return points on lines, their weights, and the number of the stretch that each is on."""
+        breaks, scan = self._found
+        s, shares = _spread(breaks, lines)
+        row, start, stop = _stretches(self._columns, s, scan)
+        places, own = gauss(nodes)
+        t = start[:, None] + (stop - start)[:, None] * places
+        X = np.empty((t.size, 2))
+        X[:, 1 - self.along], X[:, self.along] = np.repeat(s[row], len(places)), t.ravel()
+        weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(self.high - self.low))
+        number = np.repeat(np.arange(len(row)), len(places))
+        return self.low + (self.high - self.low) * X, weights.ravel(), number
 
 
-def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
+def head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
     """Return the axis along which lines through a rectangle begin or end inside most often."""
     s = np.linspace(CLOSE, 1.0 - CLOSE, _SCAN)
     V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)

@@ -10,8 +10,9 @@ import numpy as np
 
 from pibls.cells.layout import Layout
 from pibls.cells.measure import shares_of, stacked
+from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, contacts
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
 from pibls.limits import keep
@@ -86,11 +87,32 @@ def solution_of(
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 
+def replaced(layout: Layout, fit: Fit) -> dict[CellPart, CellPart]:
+    """Return parts that are very thin, each with the neighbour whose functions go on in it instead of its own.
+
+    A slope is as wrong as the values are, over the width: that of a sliver means nothing. Functions of the neighbour
+    are as good as ever there, as long as they grow by less beyond its box than the sliver is thinner.
+    """
+    degree, widths = layout.reference.degree, np.geomspace(1e-6, 1.0, 100)
+    widest = float(widths[np.cosh(degree * np.sqrt(2 * widths)) * widths <= 1.0].max())
+    thin = {part.cell for part in fit.parts if not part.whole and (part.half <= widest * part.cell.size).any()}
+    near = [contact for contact in contacts(fit.root) if thin & {contact.below, contact.above}] if thin else []
+    found: dict[CellPart, tuple[float, CellPart]] = {}
+    for face in (face for faces in layout.walls.faces_of(near) for face in faces if not face.crossed):
+        for own, other in ((face.below, face.above), (face.above, face.below)):
+            ends = (np.abs(own.center - other.center) + own.half) / other.half
+            beyond = float(ends.max()) - 1.0
+            if own.cell in thin and own.kind == other.kind and beyond <= min(widest, found.get(own, (widest,))[0]):
+                found[own] = beyond, other
+    return {own: other for own, (_, other) in found.items()}
+
+
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     """Return a fit as a network."""
     tree: list[list[int]] = []
     cuts: list[float] = []
     parts: list[Any] = []
+    kinds: list[int] = []
     samples, owners = [np.empty((0, len(fit.root.low)))], [np.empty(0, dtype=np.int64)]
 
     def walk(cell: Cell) -> int:
@@ -108,10 +130,14 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
                 samples.append(part.points)
                 owners.append(np.full(len(part.points), len(parts)))
             parts.append(part)
+            kinds.append(part.kind)
         tree[number][2] = len(parts)
         return number
 
     walk(fit.root)
+    thin = {} if all(part.whole for part in parts) else replaced(layout, fit)
+    while any(part in thin for part in parts):
+        parts = [thin.get(part, part) for part in parts]
     transform = layout.reference.transform
     return CellNetwork(
         layout.reference.network,
@@ -122,6 +148,6 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.array([fit.weights[part] @ transform.T for part in parts]),
         np.concatenate(samples),
         np.concatenate(owners),
-        np.array([part.kind for part in parts], dtype=np.int64),
+        np.array(kinds, dtype=np.int64),
         layout.ground.branch if layout.ground.seams else None,
     )

@@ -14,6 +14,7 @@ from pibls.cli.eval_command import evaluate
 from pibls.cli.reproduce import reproduce
 from pibls.cli.show import show
 from pibls.cli.solve_command import solve
+from pibls.cli.sweep_command import sweep
 from pibls.cli.zoo import list_zoo, new
 
 _EXIT_CODES = (
@@ -49,6 +50,7 @@ def start(
 
 
 app.command(epilog=_EXIT_CODES)(solve)
+app.command(epilog=_EXIT_CODES)(sweep)
 app.command(epilog=_EXIT_CODES)(eigen)
 app.command()(show)
 app.command()(check)

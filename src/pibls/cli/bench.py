@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, emit_table, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, to_csv, write_text
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
 from pibls.cli.sources import zoo, zoo_problem
 from pibls.errors import InputError
 from pibls.status import Status
@@ -62,7 +62,9 @@ def bench(
             rows.append(row)
             if not as_json:
                 note(f"{row['problem']}, seed {row['seed']}: {row['status']}, {row['seconds']:.1f} s")
-        written = to_csv(_COLUMNS, [["" if row[name] is None else row[name] for name in _COLUMNS] for row in rows])
+        from pibls.report.grid_values import csv_text
+
+        written = csv_text(_COLUMNS, [["" if row[name] is None else row[name] for name in _COLUMNS] for row in rows])
         if target is not None:
             write_text(target, written)
         if to_stdout:

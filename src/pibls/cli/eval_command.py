@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, emit, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, to_csv, write_text
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
 from pibls.cli.sources import STDIN
 from pibls.errors import InputError, TextError
 
@@ -58,7 +58,9 @@ def evaluate(
         values = solution.evaluate(rows.points, list(wanted.values()))
         columns = zip(*(column.tolist() for column in values), strict=True)
         full = [[*entries, *numbers] for entries, numbers in zip(rows.entries, columns, strict=True)]
-        text = to_csv([*rows.heading, *wanted], full)
+        from pibls.report.grid_values import csv_text
+
+        text = csv_text([*rows.heading, *wanted], full)
         if target is None:
             emit(text.rstrip("\n"), as_is=True)
         else:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pibls.errors import InputError
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
-    from pibls.checks import FloatArray
     from pibls.cli.sources import Source
-    from pibls.problem.domain import DomainLike
-    from pibls.solution import Solution
 
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -31,7 +27,11 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv",),
     "json": (".json",),
     "save": (".pibls",),
+    "vtk": (".vtu", ".vtk", ".pvd"),
+    "netcdf": (".nc",),
+    "animate": (".gif", ".mp4"),
 }
+_NAMED = ("plot", "vtk", "animate")  # kinds whose endings say how they are written
 
 
 def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = False) -> dict[str, Path]:
@@ -44,7 +44,7 @@ def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = Fals
     targets = {kind: _inside(kind, name, source.folder) for kind, name in named.items() if given.get(kind) is None}
     for kind, path in given.items():
         if path is not None:
-            targets[kind] = check_target(f"--{kind}", path, PICTURES if kind == "plot" else ())
+            targets[kind] = check_target(f"--{kind}", path, _ENDINGS[kind] if kind in _NAMED else ())
     seen = {path.resolve(): "a file that the problem reads" for path in source.files}
     if source.path is not None:
         seen[source.path.resolve()] = "the problem file"
@@ -53,7 +53,9 @@ def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = Fals
         if place not in seen:
             # The command line names what it replaces; a problem file may come from a stranger.
             own = _own_marks(source) if given.get(kind) is None else {}
-            refuse_other(kind, path, force=force, marks=own)
+            pieces = path.parent.glob(f"{escape(path.stem)}_*.vtu") if path.suffix.lower() == ".pvd" else ()
+            for file in (path, *pieces):
+                refuse_other(kind, file, force=force, marks=own)
         if place in seen:
             raise InputError(f"The output {kind} would replace {seen[place]}, {path}. Choose another name.")
         seen[place] = f"the output {kind}"
@@ -77,13 +79,17 @@ _LOOKS: Mapping[str, tuple[str, bytes]] = {
     "plot": ("a picture", rb"\x89PNG|%PDF|\s*<\?xml|\s*<svg"),
     "csv": ("a table", rb'["\w. -]*([,;\t]["\w. -]+)+\r?\n'),
     "json": ("a record", rb"\s*\{"),
+    "vtk": ("a mesh", rb"<\?xml[^>]*>\s*<VTKFile|<VTKFile|# vtk DataFile"),
+    "netcdf": ("a netCDF file", rb"CDF[\x01\x02\x05]|\x89HDF"),
+    "animate": ("a film", rb"GIF8|....ftyp"),
 }
 
 
 def _own_marks(source: Source) -> Mapping[str, bytes]:
     """Return the marks of the results of this problem, by kind."""
     names = [*(symbol.name for symbol in source.problem.domain.coordinates), *source.problem.field_names]
-    return {"plot": MAKER.encode(), "csv": ",".join(names).encode(), "json": b'"command": "solve"', "save": b"PK"}
+    marks = {"plot": MAKER, "csv": ",".join(names), "json": '"command": "solve"', "save": "PK", "netcdf": "pibls"}
+    return {kind: mark.encode() for kind, mark in (marks | {"vtk": source.problem.field_names[0]}).items()}
 
 
 def refuse_other(
@@ -131,57 +137,3 @@ def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
 def write_text(path: Path, text: str) -> Path:
     """Write a text file as a whole or not at all."""
     return replaced(path.resolve(), lambda place: place.write_text(text, encoding="utf-8", newline=""))
-
-
-_POINTS_PER_AXIS = {1: 201, 2: 61, 3: 21, 4: 11, 5: 7, 6: 5}
-_SAMPLES = 5000
-
-
-def grid_csv(solution: Solution) -> str:
-    """Return the values on a grid over the domain: a column per coordinate, field and estimated error of a field."""
-    import numpy as np
-
-    X = grid(solution.problem.domain)
-    columns: dict[str, Any] = dict(zip(solution.coordinate_names, X.T, strict=True))
-    columns |= _per_field(solution, solution(X, outside="value"), "")
-    if solution.richer is not None:
-        columns |= _per_field(solution, solution.error_field(X, outside="value"), "_error")
-    return to_csv(columns, np.stack(list(columns.values()), axis=1).tolist())
-
-
-def _per_field(solution: Solution, values: Any, ending: str) -> Mapping[str, Any]:
-    named = values if isinstance(values, dict) else {solution.problem.field_names[0]: values}
-    return {f"{name}{ending}": column for name, column in named.items()}
-
-
-def grid(domain: DomainLike) -> FloatArray:
-    """Return a regular grid of a domain, its bounds included; the points of a cloud; samples in many dimensions.
-
-    >>> import sympy as sp
-    >>> from pibls.geometry import Interval
-    >>> grid(Interval((sp.Symbol("x"), 0, 1)))[:3].ravel()
-    array([0.   , 0.005, 0.01 ])
-    """
-    import numpy as np
-
-    from pibls.geometry.points import interior_points
-
-    count = _POINTS_PER_AXIS.get(len(domain.coordinates))
-    if getattr(domain, "atoms", None) is not None or count is None:
-        return interior_points(domain, _SAMPLES, "kronecker", 0)
-    axes = [np.linspace(low, high, count) for low, high in domain.bounds]
-    X = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
-
-
-def to_csv(heading: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Return rows as CSV; numbers keep all their digits.
-
-    >>> to_csv(["x", "u"], [[0.1, 1 / 3]])
-    'x,u\n0.1,0.3333333333333333\n'
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(heading)
-    writer.writerows(rows)
-    return stream.getvalue()

@@ -13,7 +13,7 @@ import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
 from pibls.cli.outputs import is_stdout, plan, write_text
-from pibls.cli.sources import Source, SourceName, read_source, true_error
+from pibls.cli.sources import Source, SourceName, assigned, read_source, true_error
 from pibls.errors import InputError
 from pibls.writing import replaced
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 
 # The one that takes most work to make again comes first; the record last, as it lists the others.
-_ORDER = ("save", "csv", "plot", "json")
+_ORDER = ("save", "csv", "netcdf", "vtk", "plot", "animate", "json")
 
 
 def solve(
     source: SourceName,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file; repeat for more.")
+    ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
     budget: Annotated[float | None, typer.Option(help="Work for the search, in seconds of 10¹⁰ operations.")] = None,
@@ -41,6 +44,11 @@ def solve(
     csv: Annotated[
         Path | None, typer.Option(help="Write values and estimated errors on a grid; - for standard output.")
     ] = None,
+    netcdf: Annotated[Path | None, typer.Option(help="Write values and estimated errors on a grid as netCDF.")] = None,
+    vtk: Annotated[
+        Path | None, typer.Option(help="Write a mesh for ParaView: .vtu or .vtk; .pvd for a series of times.")
+    ] = None,
+    animate: Annotated[Path | None, typer.Option(help="Write a film through time: .gif or .mp4.")] = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
@@ -52,14 +60,15 @@ def solve(
     the best answer so far is told and written, and the exit code is 130 or 143.
     """
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
-        found = read_source(source)
+        found = read_source(source, assigned(given or []))
         options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "memory": memory}
         options["device"] = device
         options["assume_well_posed"] = assume_well_posed or None
         to_stdout = is_stdout(csv)
         if to_stdout and as_json:
             raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv values.csv.")
-        files = plan({"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}, found, force=force)
+        places = {"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}
+        files = plan(places | {"netcdf": netcdf, "vtk": vtk, "animate": animate}, found, force=force)
         if to_stdout:
             files.pop("csv", None)
         result = run(found, options, files, progress=False if quiet else stage_lines())
@@ -76,7 +85,7 @@ def solve(
 
 def _values_to_stdout(result: Result, quiet: bool) -> None:
     """Print the values alone on standard output; the report of the solution goes to standard error."""
-    from pibls.cli.outputs import grid_csv
+    from pibls.report.grid_values import grid_csv
 
     emit(grid_csv(result.solution).rstrip("\n"), as_is=True)
     if not quiet:
@@ -114,16 +123,16 @@ def _with_file(result: Result, kind: str, path: Path) -> Result:
 
 
 def _write(result: Result, kind: str, path: Path) -> None:
-    from pibls.cli.outputs import MAKER, grid_csv
+    from pibls.cli.outputs import MAKER
 
-    if kind == "save":
-        result.solution.save(path.resolve())
-    elif kind == "plot":
+    # A link may lead to a file with another ending.
+    solution, place = result.solution, path.resolve()
+    writers = {"save": solution.save, "csv": solution.to_csv, "netcdf": solution.to_netcdf, "vtk": solution.to_vtk}
+    if kind == "plot":
         ending = path.suffix.lower().lstrip(".")
         says = {"Software" if ending == "png" else "Creator": MAKER}
-        # A link may lead to a file with another ending.
-        replaced(path.resolve(), partial(result.solution.plot().savefig, dpi=150, format=ending, metadata=says))
-    elif kind == "csv":
-        write_text(path, grid_csv(result.solution))
-    else:
+        replaced(place, partial(solution.plot().savefig, dpi=150, format=ending, metadata=says))
+    elif kind == "json":
         write_text(path, to_json("solve", result.record()) + "\n")
+    else:
+        (writers | {"animate": solution.animate})[kind](place)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,23 +42,25 @@ class Source:
     reference: Reference | None = None  # values at points, for problems of the zoo without a closed form
 
 
-def read_source(name: str) -> Source:
-    """Return the problem of a file, of standard input (``-``) or of the zoo (``zoo:NAME``)."""
+def read_source(name: str, values: Mapping[str, str] = MappingProxyType({})) -> Source:
+    """Return the problem of a file, of standard input (``-``) or of the zoo (``zoo:NAME``), at values of parameters."""
     from pibls.text import read_file
 
     if name.startswith(ZOO):
+        if values:
+            raise InputError(f"--set gives values to the parameters of a problem file, and {name} is none.")
         return zoo_problem(name.removeprefix(ZOO))
     if name == STDIN:
-        return _from_stdin()
+        return _from_stdin(values)
     path = Path(name)
     if not path.exists() and name in zoo():
         raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
-    found = read_file(path)
+    found = read_file(path, values=values)
     title = found.title or shown(path.stem)
     return Source(name, title, found.problem, found.solve, found.output, path.parent, path, found.files)
 
 
-def _from_stdin() -> Source:
+def _from_stdin(values: Mapping[str, str]) -> Source:
     from pibls.text import read_text
 
     if sys.stdin is None:
@@ -67,7 +70,7 @@ def _from_stdin() -> Source:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"Standard input is not UTF-8 text ({error}); convert it to UTF-8.") from None
-    found = read_text(text, Path())
+    found = read_text(text, Path(), values)
     title = found.title or "standard input"
     return Source(STDIN, title, found.problem, found.solve, found.output, files=found.files)
 
@@ -127,6 +130,21 @@ def complete(incomplete: str) -> list[str]:
     shown = [entry for entry in entries if not entry.name.startswith(".")]
     files = [f"{entry}/" if entry.is_dir() else str(entry) for entry in shown]
     return names + [file for file in files if file.startswith(incomplete) and file.endswith(("/", ".toml"))]
+
+
+def assigned(words: Sequence[str]) -> dict[str, str]:
+    """Return the values of ``--set NAME=VALUE`` by name.
+
+    >>> assigned(["k=3", "load=1,2"])
+    {'k': '3', 'load': '1,2'}
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, sign, value = (part.strip() for part in word.partition("="))
+        if not (name and sign and value) or name in found:
+            raise InputError(f"--set takes NAME=VALUE, each name once, such as --set k=3. Got {word!r} instead.")
+        found[name] = value
+    return found
 
 
 SourceName = Annotated[

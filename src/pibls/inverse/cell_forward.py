@@ -152,11 +152,12 @@ class CellForward(Forward):
         """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
         columns: dict[CellPart, list[FloatArray]] = {part: [] for part in state}
         for number in range(self.parametric.size):
-            moved = vector.copy()
-            moved[number] += STEP * (abs(vector[number]) or 1.0)
-            other = self._solved(layout.restated(self.parametric.at(moved)), state)
+            step = np.zeros(len(vector))
+            step[number] = STEP * (abs(vector[number]) or 1.0)
+            ends = [vector - step, vector + step]
+            below, above = (self._solved(layout.restated(self.parametric.at(end)), state) for end in ends)
             for part, own in columns.items():
-                own.append((other[part] - state[part]) / (moved - vector)[number])
+                own.append((above[part] - below[part]) / (ends[1] - ends[0])[number])
         sensitivity = {part: np.array(own) for part, own in columns.items()}
         return Fit(self.root, tuple(state), dict(state), {}, 0, 0, sensitivity)
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -14,9 +13,10 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.smoothness import Cosines
-from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
+from pibls.problem.open_numbers import condition_with, put_into
 from pibls.refinement.standards import PLAIN, POINTS
 
 
@@ -222,15 +222,10 @@ def substituted(problem: Problem, values: Mapping[sp.Symbol, sp.Expr], further: 
     >>> substituted(problem, {k: sp.Float(2.5)}).equations[0]
     2.5*u(x) + Derivative(u(x), (x, 2))
     """
-
-    def condition(own: Any) -> Any:
-        name = "equation" if isinstance(own, Condition) else "u"
-        return replace(own, **{name: getattr(own, name).xreplace(values)})
-
     return Problem(
-        [*(equation.xreplace(values) for equation in problem.equations), *further],
+        [*put_into(tuple(problem.equations), values), *further],
         problem.domain,
-        [condition(own) for own in problem.conditions],
+        [condition_with(own, values) for own in problem.conditions],
         # Further fields are not part of what is known to be true.
         None if further else problem.exact,
     )

@@ -69,7 +69,7 @@ class MeasuredCoverage:
         return np.asarray(self.setting.problem.exact_values(X)[self.setting.problem.field_names[0]])
 
     def fit(self, method: BayesianPIELM) -> Solution:
-        """Infer the solution; how noisy the measurements are is not told."""
+        """Infer the solution without knowing how noisy the measurements are."""
         measured = Points.sample(self.problem, 1).sets[1:]
         return method.fit(self.problem, Points((self.setting.points.sets[0], *measured)), seed=self.setting.seed)
 

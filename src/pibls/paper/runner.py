@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
 
 from pibls.checks import check_integer, cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError
@@ -27,6 +22,7 @@ from pibls.paper.made import made
 from pibls.paper.selecting import training_device
 from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
+from pibls.sweeps.workers import become_worker
 from pibls.tuning.progress import reporter
 
 _ENDED = (
@@ -161,7 +157,7 @@ def _outcomes(
     lanes: list[tuple[int, Callable[[Task], bool]]] = [(count, lambda _: True)]
     if any(task.together for stage in stages for task in stage) and training_device():
         lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
-    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) for n, _ in lanes]
+    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=become_worker) for n, _ in lanes]
     waiting = [[list(filter(mine, stage)) for stage in stages] for _, mine in lanes]
     running: list[dict[Future[str], Task]] = [{} for _ in lanes]
     try:
@@ -188,20 +184,6 @@ def _outcomes(
             child.terminate()
         for pool in pools:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _become_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: Any) -> None:
-    wait([sentinel])
-    os._exit(1)
 
 
 def _compute(task: Task, store: Store, origin: Mapping[str, str]) -> str:

@@ -17,19 +17,21 @@ from pibls.problem.conditions import (
     Periodic,
     Robin,
 )
-from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
+from pibls.problem.interface import AnyCondition, Convection, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
-from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
+from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress, von_mises
 from pibls.problem.observation import Observation
-from pibls.problem.operators import div, grad, laplacian, normal_derivative
+from pibls.problem.open_numbers import parameter
+from pibls.problem.operators import curl, div, grad, laplacian, normal_derivative
 from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field, coordinates, data, field, normal
 from pibls.problem.unknown_numbers import Eigenvalue, Smooth, Unknown, eigenvalue, unknown
 
-__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition", "Data"]
-__all__ += ["Dirichlet", "Eigenvalue", "Field", "Form", "Initial", "Interface", "Interior", "Mean", "MultiIndex"]
-__all__ += ["Neumann", "Observation", "OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth", "Statement"]
-__all__ += ["Symmetry", "Term", "Traction", "Unknown", "coordinates", "data", "div", "eigenvalue", "field", "flux"]
-__all__ += ["grad", "inside", "laplacian", "normal", "normal_derivative", "outside", "stress", "unknown"]
+__all__ = ["Absorbing", "Across", "AnyCondition", "AtPoints", "Average", "Averages", "Condition", "Convection"]
+__all__ += ["Data", "Dirichlet", "Eigenvalue", "Field", "Form", "Initial", "Interface", "Interior", "Mean"]
+__all__ += ["MultiIndex", "Neumann", "Observation", "OnPart", "Opposite", "Periodic", "Problem", "Robin", "Smooth"]
+__all__ += ["Statement", "Symmetry", "Term", "Traction", "Unknown", "coordinates", "curl", "data", "div"]
+__all__ += ["eigenvalue", "field", "flux", "grad", "inside", "laplacian", "normal", "normal_derivative", "outside"]
+__all__ += ["parameter", "stress", "unknown", "von_mises"]

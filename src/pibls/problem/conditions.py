@@ -44,10 +44,20 @@ def residual_of(equation: object, owner: str) -> sp.Expr:
     """
     if isinstance(equation, sp.Eq) and all(_is_scalar(side) for side in equation.args):
         equation = equation.lhs - equation.rhs
-    if isinstance(equation, bool | sp.logic.boolalg.BooleanAtom):
+    if isinstance(equation, bool):
+        raise ProblemError(
+            f"An equation of {owner} is simply {equation}: it was written with ==, which Python answers at once. Write "
+            "sp.Eq(left, right)."
+        )
+    if isinstance(equation, sp.logic.boolalg.BooleanAtom):
         raise ProblemError(
             f"An equation of {owner} is simply {equation}: SymPy found both sides to be the same, or never equal. "
             "Check that it contains an unknown field."
+        )
+    if isinstance(equation, sp.core.relational.Relational) and not isinstance(equation, sp.Eq):
+        raise ProblemError(
+            f"{shorten(equation)} in {owner} is an inequality, and pibls solves equations. Write it as a penalty, such "
+            "as u.diff(t) = L(u) + Max(g - u, 0)/epsilon with a small epsilon."
         )
     if not _is_scalar(equation):
         raise ProblemError(

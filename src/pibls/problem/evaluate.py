@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import sympy as sp
+from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
+from pibls.problem.open_numbers import refuse_open
 from pibls.problem.printing import text
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
+
+
+class Within(sp.Expr):  # type: ignore[misc]
+    """A material on the boundary: its value just inside, whatever it is on the line itself.
+
+    The arguments are the material, how far inside, and the outward normal.
+    """
+
+    is_commutative = True
+    is_real = True
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        return sp.S.Zero if symbol not in self.free_symbols else sp.Derivative(self, symbol)
+
+    def _sympystr(self, printer: Any) -> str:
+        return str(printer.doprint(self.args[0]))
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,7 @@ class Function:
     needs_normals: bool
     _call: Callable[..., Sequence[Any]]
     _data: tuple[tuple[Data, tuple[Function, ...]], ...]
+    _within: tuple[tuple[float, Function], ...] = ()
 
     def __call__(
         self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
@@ -37,7 +56,9 @@ class Function:
             return np.full(X.shape[0], self.constant)
         return self._checked(self._values(X, normals, values), X)
 
-    def where_real(self, X: FloatArray) -> FloatArray:
+    def where_real(
+        self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
+    ) -> FloatArray:
         """Evaluate at the rows of ``X``; values that are not real and finite are told as NaN and infinity.
 
         >>> x = sp.Symbol("x", real=True)
@@ -46,10 +67,10 @@ class Function:
         """
         if self.constant is not None:
             return np.full(X.shape[0], self.constant)
-        values = self._values(X)
-        if values.dtype.kind == "c":
-            values = np.where(values.imag == 0.0, values.real, np.nan)
-        return np.array(np.broadcast_to(values.astype(np.float64), (X.shape[0],)))
+        found = self._values(X, normals, values)
+        if found.dtype.kind == "c":
+            found = np.where(found.imag == 0.0, found.real, np.nan)
+        return np.array(np.broadcast_to(found.astype(np.float64), (X.shape[0],)))
 
     def _values(self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()) -> Any:
         columns = list(X.T)
@@ -62,6 +83,8 @@ class Function:
             columns += list(normals.T)
         columns += values
         columns += [_call_data(node, arguments, X) for node, arguments in self._data]
+        if normals is not None:
+            columns += [inner(X, None, list((X - aside * normals).T)) for aside, inner in self._within]
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(self._call(*columns)[0])
@@ -147,14 +170,33 @@ def compile_function(
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, Program(0, (), ()), ())
-    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate(nodes)}
+    materials = sorted(expression.atoms(Within), key=sp.default_sort_key)
+    nodes = [node for node in nodes if expression.xreplace(dict.fromkeys(materials, sp.S.Zero)).has(node)]
+    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate((*nodes, *materials))}
     symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
     try:
         call = _remembered(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
-    return Function(expression, coordinates, extra, None, needs_normals, call, data)
+    within = tuple((float(node.args[1]), _branching(node.args[0], coordinates)) for node in materials)
+    return Function(expression, coordinates, extra, None, needs_normals, call, data, within)
+
+
+def _branching(material: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Function:
+    beside = tuple(sp.Dummy(symbol.name, real=True) for symbol in coordinates)
+    return compile_function(switched_at(material, dict(zip(coordinates, beside, strict=True))), coordinates, beside)
+
+
+def switched_at(expression: sp.Expr, beside: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr:
+    """Return an expression whose branches are those at other coordinates, with its values at its own.
+
+    >>> x, z = sp.symbols("x z", real=True)
+    >>> switched_at(sp.Piecewise((x, x > 0), (2 * x, True)), {x: z})
+    Piecewise((x, z > 0), (2*x, True))
+    """
+    places = {own for own in expression.atoms(Relational) if own.free_symbols <= set(beside)}
+    return expression.xreplace({own: own.xreplace(dict(beside)) for own in places})
 
 
 @lru_cache(maxsize=1024)
@@ -163,6 +205,7 @@ def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Program:
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:
+    refuse_open(sorted(expression.free_symbols, key=str), f"The value of {cut(text(expression), 120)}")
     return ProblemError(
         f"{cut(text(expression), 120)} cannot be evaluated with NumPy and SciPy ({type(error).__name__}: "
         f"{cut(' '.join(str(error).split()), 120)}). Rewrite it with functions they have, or wrap it as "

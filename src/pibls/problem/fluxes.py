@@ -29,23 +29,27 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
+    flux, rest = _divided(equation, space)
+    return None if flux is None or any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
+
+
+def _divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
+    """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
     residual = expanded(residual_of(equation, "the equation"))
+    unknown = None, resolve(residual, space)
     flux, rest = sp.S.Zero, residual
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
         if not factor.is_number:
-            return None
+            return unknown
         entries = operator.args
         if isinstance(operator, Laplacian):
             entries = tuple(SpaceDerivative(operator.args[0], symbol) for symbol in space)
         elif len(entries) != len(space):
-            return None
+            return unknown
         flux += factor * sum(normal(symbol) * entry for symbol, entry in zip(space, entries, strict=True))
         rest -= factor * operator
-    if flux == 0 or rest.has(Divergence, Laplacian):
-        return None
-    rest = resolve(rest, space)
-    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
+    return unknown if flux == 0 or rest.has(Divergence, Laplacian) else (flux, resolve(rest, space))
 
 
 def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[str, int]:
@@ -78,8 +82,38 @@ def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], doma
     >>> resolve(flux_of(u, problem.equations, forms, problem.domain), x).coeff(u.diff(x[0]))
     n_x
     """
+    return _outward(field, equations, forms, domain)[0]
+
+
+def traction_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
+    """Return the force per area along one field of a vector: its flux, and the pressures that push in its equation.
+
+    >>> from pibls.problems import stokes
+    >>> problem = stokes()
+    >>> forms = [s.form for s in problem.statements if s.is_equation]
+    >>> resolve(traction_of(problem.fields[1], problem.equations, forms, problem.domain), problem.domain.space)
+    -n_x*p(x, y) + n_x*Derivative(u(x, y), x) + n_y*Derivative(u(x, y), y)
+    """
+    flux, number, sign = _outward(field, equations, forms, domain)
+    own = carriers(forms, [call.label for call in _fields_of(forms).values()], len(domain.space))
+    _, rest = _divided(equations[number], domain.space)
+    for slope in sorted(rest.atoms(sp.Derivative), key=sp.default_sort_key):
+        (symbol, *_), order = slope.variables, slope.derivative_count
+        if order == 1 and isinstance(slope.expr, Field) and slope.expr.label not in own and symbol in domain.space:
+            flux += sign * rest.coeff(slope) * normal(symbol) * slope.expr
+    return flux
+
+
+def _fields_of(forms: Sequence[Form]) -> dict[str, Field]:
+    return {call.label: call for form in forms for call in form.expression.atoms(Field)}
+
+
+def _outward(
+    field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike
+) -> tuple[sp.Expr, int, int]:
+    """Return the flux of a field, the number of its equation, and the sign that the flux has in it."""
     space = domain.space
-    fields = {call.label: call for form in forms for call in form.expression.atoms(Field)}
+    fields = _fields_of(forms)
     number = carriers(forms, list(fields), len(space)).get(field.label)
     if number is None:
         raise ProblemError(
@@ -105,4 +139,4 @@ def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], doma
     # Where a coefficient depends on the solution, its sign is that at one.
     plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
     size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
-    return flux if size >= 0 else expanded(-flux)
+    return (flux, number, 1) if size >= 0 else (expanded(-flux), number, -1)

@@ -11,10 +11,11 @@ from sympy.logic.boolalg import Boolean
 
 from pibls.checks import check_number, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import HEAVIEST, Condition, Mean, Periodic, as_value, residual_of
+from pibls.problem.conditions import HEAVIEST, Condition, Mean, Periodic, as_value, residual_of, short
 from pibls.problem.domain import is_domain
 from pibls.problem.measured import expanded
 from pibls.problem.observation import Observation
+from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
@@ -79,7 +80,7 @@ def outside(u: sp.Expr) -> Any:
 
 
 def flux(u: sp.Expr) -> Any:
-    """Return the flux of a field across an interface, from inside to outside, by the equation of the problem.
+    """Return the flux of a field along the normal, by the equation of the problem, on boundaries and interfaces.
 
     That is ``k ∂u/∂n`` for an equation with ``div(k*grad(u))`` in it, whatever its sign: n points outwards. In
     elasticity it is the entry of the traction that belongs to the displacement.
@@ -87,6 +88,36 @@ def flux(u: sp.Expr) -> Any:
     if not isinstance(u, Field):
         raise ProblemError(f"flux takes a field made by pibls.field. Got {shorten(u)} instead.")
     return Flux(u)
+
+
+def Convection(  # noqa: N802
+    u: Any, on: Any = None, *, h: Any, ambient: Any, conductivity: Any = None, weight: float = 1.0
+) -> Condition:
+    """Return the condition ``k ∂u/∂n = h (ambient − u)``: heat passes to surroundings of a given temperature.
+
+    Parameters
+    ----------
+    u
+        The temperature, a field.
+    on
+        A boundary part; the whole boundary if left out.
+    h
+        Heat that passes per area, time and degree: a number or an expression.
+    ambient
+        The temperature of the surroundings: a number or an expression.
+    conductivity
+        The factor k; left out, it is that of the equation, see :func:`flux`.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> Convection(field("T", x, y), h=25, ambient=20)
+    Convection(flux(T) = 500 - 25*T on the boundary)
+    """
+    heat = flux(u) if conductivity is None else as_value(conductivity, "Convection") * normal_derivative(u)
+    passed = sp.expand_mul(as_value(h, "Convection") * (as_value(ambient, "Convection") - u))
+    return short("Convection", heat, passed, on, weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,7 +138,8 @@ def _multi_index(derivative: sp.Derivative, coordinates: tuple[sp.Symbol, ...]) 
     return tuple(counts.values())
 
 
-def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.Expr, tuple[str, MultiIndex]]:
+def slots_of(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.Expr, tuple[str, MultiIndex]]:
+    """Return the fields and derivatives that occur in an expression: names and multi-indices."""
     found: dict[sp.Expr, tuple[str, MultiIndex]] = {}
     for derivative in sorted(expression.atoms(sp.Derivative), key=sp.default_sort_key):
         inner = derivative.expr
@@ -206,7 +207,7 @@ def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
     >>> [(t.field, t.multi_index, t.coefficient) for t in form.terms], form.source, form.is_linear
     ([('u', (2, 0), -1), ('u', (0, 0), x)], -1, True)
     """
-    found = _slots(expression, coordinates)
+    found = slots_of(expression, coordinates)
     symbols = {node: sp.Dummy(text(node), real=True) for node in found}
     residual = expression.xreplace(symbols)
     slots = set(symbols.values())

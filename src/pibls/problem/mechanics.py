@@ -14,6 +14,12 @@ from pibls.problem.operators import normal_derivative
 from pibls.problem.symbols import Field, normal
 
 
+class Stress(sp.ImmutableDenseMatrix):  # type: ignore[misc]
+    """Stresses in a plane that know the one across it; whatever is made of them by arithmetic does not."""
+
+    across: Any = None
+
+
 def stress(
     displacement: Sequence[Any], *, young: Any, poisson: Any, plane: str = "strain", along: Sequence[Any] | None = None
 ) -> Any:
@@ -45,13 +51,46 @@ def stress(
     if len(fields) not in (2, 3):
         raise ProblemError(f"stress takes two or three displacements. Got {shorten(displacement)} instead.")
     modulus, ratio = as_value(young, "stress"), as_value(poisson, "stress")
+    if ratio.is_number and not -1 < float(ratio) < 0.5:
+        raise ProblemError(
+            f"The 'poisson' parameter of stress must lie between -1 and 1/2. Got {shorten(poisson)}. A material that "
+            "cannot be compressed needs its pressure as a further field, with div(u) = 0."
+        )
     shear = modulus / (2 * (1 + ratio))
     thin = plane == "stress" and len(fields) == 2
     lame = modulus * ratio / (1 - ratio**2 if thin else (1 + ratio) * (1 - 2 * ratio))
     spread = lame * sum(w.diff(s) for w, s in zip(fields, symbols, strict=True))
     pairs = list(zip(fields, symbols, strict=True))
     rows = [[(spread if s is r else sp.S.Zero) + shear * (w.diff(r) + v.diff(s)) for v, r in pairs] for w, s in pairs]
-    return sp.ImmutableDenseMatrix(rows)
+    found = Stress(rows)
+    found.across = sp.S.Zero if thin else spread
+    return found
+
+
+def von_mises(stresses: Any) -> Any:
+    """Return the equivalent stress of von Mises, of stresses in space or in a plane.
+
+    Stresses of :func:`stress` know the one across the plane, which is not zero in ``plane="strain"``. In a matrix of
+    two rows that is written out it counts as zero; write three rows otherwise.
+
+    Examples
+    --------
+    >>> von_mises([[3, 0], [0, 0]]), von_mises([[0, 2], [2, 0]])
+    (3, 2*sqrt(3))
+    """
+    matrix = sp.ImmutableDenseMatrix(_square(stresses, "von_mises"))
+    if matrix.rows not in (2, 3):
+        raise ProblemError(f"von_mises takes a matrix of two or three rows. Got {shorten(stresses)} instead.")
+    across = getattr(stresses, "across", sp.S.Zero)
+    if matrix.rows == 2 and across is None:
+        raise ProblemError(
+            "von_mises cannot tell the stress across the plane: arithmetic with stress(...) has lost it. Write a "
+            "matrix of three rows, with that stress in the last one."
+        )
+    full = sp.diag(matrix, across) if matrix.rows == 2 else matrix
+    shears = full[0, 1] ** 2 + full[1, 2] ** 2 + full[0, 2] ** 2
+    gaps = (full[0, 0] - full[1, 1]) ** 2 + (full[1, 1] - full[2, 2]) ** 2 + (full[2, 2] - full[0, 0]) ** 2
+    return sp.sqrt(gaps / 2 + 3 * shears)
 
 
 def _vector(fields: Any, along: Sequence[Any] | None, owner: str) -> tuple[tuple[Any, ...], tuple[sp.Symbol, ...]]:
@@ -68,15 +107,22 @@ def _vector(fields: Any, along: Sequence[Any] | None, owner: str) -> tuple[tuple
     return entries, symbols
 
 
-def _matrix(value: Any, owner: str) -> sp.MatrixBase:
+def _square(value: Any, owner: str) -> sp.MatrixBase:
     try:
         found = sp.ImmutableDenseMatrix(value)
     except (TypeError, ValueError):
         found = sp.ImmutableDenseMatrix(0, 0, [])
-    if found.rows != found.cols or not found.rows or not found.has(Field):
+    if found.rows != found.cols or not found.rows:
         raise ProblemError(
             f"{owner} takes a square matrix of stresses, such as stress(...). Got {shorten(value)} instead."
         )
+    return found
+
+
+def _matrix(value: Any, owner: str) -> sp.MatrixBase:
+    found = _square(value, owner)
+    if not found.has(Field):
+        raise ProblemError(f"{owner} takes stresses of unknown fields. Got {shorten(value)} instead.")
     return found
 
 

@@ -150,6 +150,27 @@ def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
     return Divergence(*(sp.S.Zero if zero else _expression(e, "div") for e, zero in zip(v, zeros, strict=True)))
 
 
+def curl(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
+    """Return the curl of a vector: an expression for two entries in a plane, a column for three in space.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> curl([field("u", x, y), field("v", x, y)])
+    -grad(u(x, y))[y] + grad(v(x, y))[x]
+    """
+    entries = tuple(v) if isinstance(v, Sequence | sp.MatrixBase) and not isinstance(v, str) else ()
+    symbols = _coordinates_of(sp.Tuple(*entries)) if all(isinstance(entry, sp.Basic) for entry in entries) else ()
+    if len(entries) not in (2, 3) or len(symbols) < len(entries):
+        raise ProblemError(f"curl takes two or three expressions, one per space coordinate. Got {shorten(v)} instead.")
+
+    def turned(i: int, j: int) -> sp.Expr:
+        return SpaceDerivative(entries[j], symbols[i]) - SpaceDerivative(entries[i], symbols[j])
+
+    return turned(0, 1) if len(entries) == 2 else sp.ImmutableDenseMatrix([turned(1, 2), turned(2, 0), turned(0, 1)])
+
+
 def normal_derivative(u: sp.Expr) -> Any:
     """Return the derivative of ``u`` along the outward normal, for use in boundary conditions.
 

@@ -12,11 +12,13 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import Condition
+from pibls.problem.complex_fields import complex_name, complex_parts, pairs_of, real_conditions, real_equations
+from pibls.problem.conditions import Condition, residual_of
 from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.interface import AnyCondition, Interface
 from pibls.problem.names import described, find_fields, find_functions, find_numbers
+from pibls.problem.open_numbers import OpenNumber, condition_with, numbers_for, open_in, put_into, refuse_open
 from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
 from pibls.problem.statements import Statement, condition_statements, lowered
@@ -50,7 +52,7 @@ class Problem:
     fields
         The unknown fields, unknown functions among them.
     parameters
-        The unknown numbers.
+        The numbers that are not known yet: unknown ones, which a solve finds, and open ones, which :meth:`at` gives.
     unknown_functions
         The fields without an equation of their own: coefficients, sources, boundary and initial functions that data
         have to tell.
@@ -79,6 +81,8 @@ class Problem:
     fields: tuple[Field, ...] = field(init=False, repr=False)
     parameters: tuple[Unknown, ...] = field(init=False, repr=False)
     unknown_functions: tuple[Field, ...] = field(init=False, repr=False)
+    # the problem with open parameters that this one was made of, and the values that it was given
+    origin: tuple[Problem, Mapping[str, sp.Expr]] | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         if not is_domain(self.domain):
@@ -93,11 +97,16 @@ class Problem:
         given = (item if isinstance(item, tuple) else (item,) for item in _as_tuple(self.conditions))
         self._set("conditions", tuple(own for items in given for own in items))
         for item in self.conditions:
+            if isinstance(item, bool | sp.core.relational.Relational) and not isinstance(item, sp.Eq):
+                residual_of(item, "the conditions")  # says what is wrong with it
             if not isinstance(item, AnyCondition):
                 raise ProblemError(
                     "The 'conditions' parameter of Problem must be a list of conditions such as Dirichlet(u, 0). "
                     f"Got {shorten(item)} in it."
                 )
+        self._set("equations", real_equations(self.equations, self.domain.space))
+        self._set("conditions", real_conditions(self.conditions, self.domain.space))
+        count = len(self.equations)
         names = ["the equation"] if count == 1 else [f"equation {i + 1}" for i in range(count)]
         equations = tuple(
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
@@ -122,10 +131,15 @@ class Problem:
         if self.exact is None:
             return None
         labels = [f.label for f in self.fields]
-        given = self.exact if isinstance(self.exact, Mapping) else {labels[0]: self.exact}
+        pairs = pairs_of(labels)
+        given = self.exact if isinstance(self.exact, Mapping) else {next(iter(pairs), labels[0]): self.exact}
         functions = {f.label for f in self.unknown_functions}
         exact = {label: value for label, value in (self.truth or {}).items() if label in functions}
-        exact |= {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
+        for key, value in given.items():
+            name = complex_name(key)
+            parts = pairs.get(name)
+            values = {name: value} if parts is None else dict(zip(parts, complex_parts(sp.sympify(value)), strict=True))
+            exact |= values
         if sorted(exact) != sorted(labels):
             raise ProblemError(
                 f"The 'exact' parameter of Problem must give an expression per field {labels}. Got {shorten(given)}."
@@ -136,7 +150,7 @@ class Problem:
         """Return an expression without unknowns, or refuse it."""
         number = isinstance(value, int | float) and not isinstance(value, bool)
         expression: Any = sp.Float(value) if number else value
-        allowed = set() if constant else set(self.domain.coordinates)
+        allowed = set() if constant else {*self.domain.coordinates, *open_in(self.parameters)}
         known = isinstance(expression, sp.Expr) and expression.free_symbols <= allowed
         if not known or expression.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
             of = "a number" if constant else f"an expression of {self.domain.coordinates}"
@@ -161,6 +175,26 @@ class Problem:
             result[name] = float(known) if name in numbers else known
         return result
 
+    def at(self, **values: Any) -> Problem:
+        """Return the problem with numbers in the place of open parameters, of all of them or some.
+
+        Examples
+        --------
+        >>> from pibls import Dirichlet, Interval, coordinates, field, parameter
+        >>> x, k = coordinates("x"), parameter("k")
+        >>> u = field("u", x)
+        >>> problem = Problem(sp.Eq(u.diff(x, 2), k * u), Interval((x, 0, 1)), [Dirichlet(u, k)])
+        >>> problem.at(k=3).conditions
+        (Dirichlet(u = 3 on the boundary),)
+        """
+        numbers = numbers_for(self.parameters, values)
+        conditions = [condition_with(condition, numbers) for condition in self.conditions]
+        exact = None if self.exact is None else {name: put_into(e, numbers) for name, e in self.exact.items()}
+        found = Problem(put_into(self.equations, numbers), self.domain, conditions, exact, self.truth)
+        first, before = self.origin or (self, {})
+        found._set("origin", (first, {**before, **{symbol.name: number for symbol, number in numbers.items()}}))
+        return found
+
     def once(self, find: Callable[[Problem], Found]) -> Found:
         """Return the value of a function of this problem; it is called once and its result is kept with the problem.
 
@@ -183,7 +217,8 @@ class Problem:
     @cached_property
     def is_linear(self) -> bool:
         """Whether every equation and condition is linear in the unknowns."""
-        return not self.parameters and all(form.is_linear for own in self.statements for form in own.forms)
+        known = all(isinstance(number, OpenNumber) for number in self.parameters)
+        return known and all(form.is_linear for own in self.statements for form in own.forms)
 
     @cached_property
     def field_names(self) -> tuple[str, ...]:
@@ -209,6 +244,7 @@ class Problem:
         """
         if self.exact is None:
             raise ProblemError("This problem has no exact solution; give one as Problem(..., exact=expression).")
+        refuse_open(self.parameters, "exact_values")
         points = check_points("X", X, "exact_values", len(self.domain.coordinates))
         return {name: np.array(function(points)) for name, function in self._exact_functions.items()}
 
@@ -255,7 +291,9 @@ class Problem:
         settings = [line for unknown in unknowns if (line := described(unknown))]
         width = min(60, max(len(left) for left, _ in (*lines, *settings)))
         lines += settings
-        head = "Find " + ", ".join(map(str, (*self.fields, *self.parameters))) + " with"
+        given = open_in(self.parameters)
+        sought = ", ".join(map(str, (*self.fields, *(k for k in self.parameters if k not in given))))
+        head = f"Find {sought}{' for given ' + ', '.join(map(str, given)) if given else ''} with"
         return "\n".join([head, *(f"  {left:<{width}}   {right}".rstrip() for left, right in lines)])
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ conditions give one each too, but a periodic one gives a statement per derivativ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from pibls.checks import FloatArray, cut
 from pibls.errors import GeometryError, PiblsError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import DomainLike
+from pibls.problem.evaluate import Within
 from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
@@ -38,6 +39,8 @@ from pibls.problem.places import (
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 from pibls.problem.unknown_numbers import Unknown
+
+_INSIDE = 1e-9  # of the domain: so far inside is a material that a condition on the boundary has
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +85,8 @@ def lowered(equation: object, domain: DomainLike, owner: str, *, normals: bool) 
         ) from error
 
 
-def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:
-    residual = resolve(residual_of(equation, owner), domain.space)
+def checked(residual: sp.Expr, domain: DomainLike, owner: str, *, normals: bool) -> sp.Expr:
+    """Check the symbols and functions of a resolved expression against the domain."""
     _check_functions(residual, domain, owner)
     known = set(domain.coordinates)
     for symbol in sorted(residual.free_symbols - known, key=str):
@@ -97,11 +100,19 @@ def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) ->
             continue
         raise ProblemError(_undeclared(symbol, domain, owner))
     if residual.has(Side, Flux):
-        raise ProblemError(f"{owner} uses inside, outside or flux, which exist only in the equations of an Interface.")
+        raise ProblemError(
+            f"{owner} uses inside, outside or flux: the first two exist only in the equations of an Interface, flux on "
+            "boundary parts, too."
+        )
     if residual.has(sp.I):
         raise ProblemError(
             f"{owner} contains the imaginary unit; write its real and imaginary parts as two equations of two fields."
         )
+    return residual
+
+
+def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:
+    residual = checked(resolve(residual_of(equation, owner), domain.space), domain, owner, normals=normals)
     if not residual.has(Field):
         raise ProblemError(
             f"{owner} has no unknown in it: {text(residual)} = 0. Every equation and condition must contain a field "
@@ -130,12 +141,19 @@ def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
         )
     return (
         f"{owner} contains the undeclared symbol {symbol}. Give it a number, make it a coordinate of the domain "
-        f"{domain.coordinates}, or declare it with pibls.unknown('{symbol}')."
+        f"{domain.coordinates}, or declare it: with pibls.parameter('{symbol}') to "
+        f"give it values later, with pibls.unknown('{symbol}') to find it from data."
     )
 
 
 def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
     """Return the message about a field that has other coordinates than the domain."""
+    shifted = [a for a, s in zip(call.args, domain.coordinates, strict=False) if a != s and s in a.free_symbols]
+    if shifted and len(call.args) == len(domain.coordinates):
+        return (
+            f"The field {call} in {owner} is taken at {shifted[0]}, elsewhere than where the equation holds. Delays "
+            "and shifts are no differential equations; pibls does not solve them."
+        )
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
         f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
@@ -172,8 +190,12 @@ def condition_statements(
 ) -> tuple[Statement, ...]:
     """Return the statements of one condition; the equations are lowered, and as they were given."""
     name = repr(condition)
+
+    def flows(field: sp.Expr) -> sp.Expr:
+        return flux_of(field, given, [e.form for e in equations], domain)
+
     if isinstance(condition, Interface):
-        return _across(condition, source, domain, equations, given)
+        return _across(condition, source, domain, flows)
     common: dict[str, Any] = {"weight": float(condition.weight), "exact": condition.exact}
     if isinstance(condition, Periodic):
         return _periodic(condition, name, source, domain, equations, common)
@@ -190,10 +212,26 @@ def condition_statements(
         form = lowered(condition.u, domain, name, normals=normals)
         measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
         return (Statement(name, source, form, place, **measured, **common),)
-    return (_on_place(condition, name, source, domain, common),)
+    every = set[sp.Expr]().union(*(residual_of(equation, name).atoms(sp.Piecewise) for equation in given))
+    materials = {own for own in every if not own.has(Field)}
+    return (_on_place(condition, name, source, domain, flows, materials, common),)
 
 
-def _on_place(condition: Condition, name: str, source: int, domain: DomainLike, common: dict[str, Any]) -> Statement:
+def _just_inside(material: sp.Expr, domain: DomainLike) -> sp.Expr:
+    """Return a material of the equations as it is beside the boundary: shapes may end there, or just not."""
+    aside = sp.Float(_INSIDE * float(np.ptp(domain.bounds, axis=1).max()))
+    return Within(material, aside, *(Normal(f"n_{symbol.name}", real=True) for symbol in domain.space))
+
+
+def _on_place(
+    condition: Condition,
+    name: str,
+    source: int,
+    domain: DomainLike,
+    flows: Callable[[sp.Expr], sp.Expr],
+    materials: set[sp.Expr],
+    common: dict[str, Any],
+) -> Statement:
     if isinstance(condition.on, np.ndarray):
         form = lowered(condition.equation, domain, name, normals=False)
         points = np.atleast_2d(condition.on)
@@ -212,11 +250,13 @@ def _on_place(condition: Condition, name: str, source: int, domain: DomainLike, 
             part = domain.boundary if condition.on is None else domain.lift(condition.on)
         except GeometryError as error:
             raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
-    return Statement(name, source, lowered(condition.equation, domain, name, normals=True), OnPart(part), **common)
+    residual = residual_of(condition.equation, name).replace(Flux, flows)
+    residual = residual.xreplace({own: _just_inside(own, domain) for own in residual.atoms(sp.Piecewise) & materials})
+    return Statement(name, source, lowered(residual, domain, name, normals=True), OnPart(part), **common)
 
 
 def _across(
-    condition: Interface, source: int, domain: DomainLike, equations: tuple[Statement, ...], given: Sequence[object]
+    condition: Interface, source: int, domain: DomainLike, flows: Callable[[sp.Expr], sp.Expr]
 ) -> tuple[Statement, ...]:
     """Return a statement for every equation of an interface."""
     where = condition.condition
@@ -224,9 +264,6 @@ def _across(
         raise ProblemError(
             f"{condition} is off the domain {domain}: it has other coordinates. Use those of the domain."
         )
-
-    def flows(field: sp.Expr) -> sp.Expr:
-        return flux_of(field, given, [e.form for e in equations], domain)
 
     found = []
     for equation, written in zip(condition.equations, condition.written(), strict=True):

@@ -16,6 +16,8 @@ from pibls.checks import refusal, shorten
 from pibls.errors import ProblemError
 from pibls.problem.unknown_numbers import Smooth, Unknown, check_name
 
+REAL, IMAGINARY = "_re", "_im"  # ends of the names of the two parts of a complex field
+
 
 class Field(AppliedUndef):  # type: ignore[misc]
     """An unknown function applied to its coordinates; made by :func:`field`."""
@@ -81,7 +83,16 @@ def _called(source: _DataSource, arguments: tuple[Any, ...]) -> Any:
 
 
 class Normal(sp.Symbol):  # type: ignore[misc]
-    """A component of the outward unit normal, for use in boundary conditions; made by :func:`normal`."""
+    """A component of the outward unit normal, for use in boundary conditions; made by :func:`normal`.
+
+    On a line it is the whole normal: a sequence of one entry as well.
+    """
+
+    def __getitem__(self, place: int) -> Normal:
+        return (self,)[place]
+
+    def __len__(self) -> int:
+        return 1
 
 
 def _check_coordinates(symbols: tuple[object, ...], owner: str) -> tuple[sp.Symbol, ...]:
@@ -120,7 +131,13 @@ def coordinates(names: str) -> Any:
     return symbols[0] if len(symbols) == 1 else symbols
 
 
-def field(name: str, *coords: sp.Symbol, prior: Smooth | None = None, start: Any = None) -> Any:
+def field(
+    name: str,
+    *coords: sp.Symbol,
+    prior: Smooth | None = None,
+    start: Any = None,
+    complex: bool = False,  # noqa: A002
+) -> Any:
     """Return an unknown function of the given coordinates.
 
     Parameters
@@ -134,6 +151,9 @@ def field(name: str, *coords: sp.Symbol, prior: Smooth | None = None, start: Any
         ``Smooth()`` says that this is an unknown function to be found from observations, with no equation of its own.
     start
         Where the search for an unknown function starts: a number, or an expression of its coordinates.
+    complex
+        Whether its values are complex. It is then the sum of a real field and ``I`` times another one, for which
+        equations and conditions are split into real and imaginary parts; solutions return complex values.
 
     Examples
     --------
@@ -143,7 +163,14 @@ def field(name: str, *coords: sp.Symbol, prior: Smooth | None = None, start: Any
     Derivative(u(x, t), (x, 2))
     >>> field("k", x, prior=Smooth(), start=1).start
     1
+    >>> field("psi", x, t, complex=True)
+    I*psi_im(x, t) + psi_re(x, t)
     """
+    if complex:
+        if prior is not None or start is not None:
+            raise ProblemError(f"The complex field {shorten(name)} cannot be an unknown function. Use two real ones.")
+        real, imaginary = (field(f"{check_name(name, 'field')}{part}", *coords) for part in (REAL, IMAGINARY))
+        return real + sp.I * imaginary
     label = check_name(name, "field")
     symbols = _check_coordinates(coords, "field")
     if prior is not None and not isinstance(prior, Smooth):
@@ -204,6 +231,8 @@ def normal(*coords: sp.Symbol) -> Any:
     >>> x, y = coordinates("x y")
     >>> normal(x, y)
     (n_x, n_y)
+    >>> normal(x)[0]
+    n_x
     """
     symbols = tuple(Normal(f"n_{symbol.name}", real=True) for symbol in _check_coordinates(coords, "normal"))
     return symbols[0] if len(symbols) == 1 else symbols

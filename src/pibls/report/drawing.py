@@ -16,7 +16,7 @@ from matplotlib.path import Path
 
 from pibls.checks import FloatArray
 from pibls.report.colours import Scale, decades
-from pibls.report.quantities import Quantity
+from pibls.report.quantities import PictureQuantity
 from pibls.report.views import AnyView, View
 from pibls.report.wording import is_certain, lettered, said, with_unit
 from pibls.solution import Solution
@@ -139,7 +139,9 @@ def add_colour_bar(axes: Any, artist: Any, unit: str = "", extend: str = "neithe
     return bar
 
 
-def draw_lines(axes: Any, views: Sequence[AnyView], quantity: Quantity, reference: Quantity | None) -> list[Any]:
+def draw_lines(
+    axes: Any, views: Sequence[AnyView], quantity: PictureQuantity, reference: PictureQuantity | None
+) -> list[Any]:
     """Draw a quantity along one or more lines, with the reference dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]
     if len(views) > 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.report.colours import Scale, magnitude_scale, value_scale
-from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, is_long, is_to_scale
+from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, extended, is_long, is_to_scale
 from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
-from pibls.report.quantities import Quantity
-from pibls.report.views import View
+from pibls.report.quantities import PictureQuantity
+from pibls.report.views import AnyView, View
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
@@ -139,7 +140,7 @@ _DARKEST = 0.75
 _LIGHT = np.array([0.3, -0.5, 0.81])
 
 
-def draw_surfaces(domain: Any, quantities: list[Quantity], n: int | None) -> Picture:
+def draw_surfaces(domain: Any, quantities: list[PictureQuantity], n: int | None) -> Picture:
     """Return a figure with one view of the surface per quantity."""
     if len(domain.coordinates) != 3 or domain.time is not None or domain.atoms is not None:
         raise InputError(
@@ -182,3 +183,52 @@ def _facets(domain: Any, across: int) -> list[FloatArray]:
     whole = sum(patch.measure for patch in patches)
     counts = [max(4, round(across * float(np.sqrt(patch.measure / whole)))) for patch in patches]
     return [corners for patch, m in zip(patches, counts, strict=True) for corners in patch.facets(m)]
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """A row of panels whose picture changes with time."""
+
+    panels: list[Panel]  # one per quantity, over the first view
+    views: Sequence[AnyView]  # one per time
+    times: FloatArray
+    said: str  # about the solution, on every frame
+
+    def write(self, place: Any, writer: Any) -> None:
+        """Draw all frames and have a writer of Matplotlib put them into a file."""
+        series = [np.stack([view.evaluate(panel.quantity.function) for view in self.views]) for panel in self.panels]
+        figure, places = new_figure([self.panels])
+        artists = [self._first(*each) for each in zip(self.panels, places[0], series, strict=True)]
+        figure.suptitle(self._words(0), fontsize=9)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # nothing moves from frame to frame
+        with writer.saving(figure, str(place), dpi=100):
+            for number in range(len(self.times)):
+                for artist, values in zip(artists, series, strict=True):
+                    _show(artist, values[number])
+                figure.suptitle(self._words(number), fontsize=9)
+                writer.grab_frame()
+
+    def _words(self, number: int) -> str:
+        return f"{self.views[0].domain.time} = {self.times[number]:.3g}   ({self.said})"
+
+    def _first(self, panel: Panel, axes: Any, values: FloatArray) -> Any:
+        """Draw the first frame with the scale of all frames; return the artist that changes."""
+        axes.set_title(panel.quantity.title, fontsize=10)
+        if not panel.is_line:
+            artist = draw_map(axes, self.views[0], values[0], value_scale(values))
+            add_colour_bar(axes, artist)
+            return artist
+        (curve,) = draw_lines(axes, self.views[:1], panel.quantity, None)
+        scale = value_scale(values).norm
+        margin = 0.04 * (scale.vmax - scale.vmin)
+        axes.set_ylim(scale.vmin - margin, scale.vmax + margin)
+        return curve
+
+
+def _show(artist: Any, values: FloatArray) -> None:
+    """Change the values that an artist shows."""
+    if hasattr(artist, "set_ydata"):
+        artist.set_ydata(values)
+    else:
+        artist.set_data(extended(values))

@@ -13,7 +13,7 @@ from pibls.checks import FloatArray, check_integer, check_number, refusal, short
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
 from pibls.problem.printing import text
-from pibls.report.quantities import Evaluator, Look
+from pibls.report.quantities import Evaluator, Look, value_of
 from pibls.report.views import AnyView, CutView, View, cell_walls
 from pibls.report.wording import lettered
 from pibls.solution import Solution
@@ -108,7 +108,7 @@ def _check_arrows(name: str, value: Any, solution: Solution, views: tuple[AnyVie
     pair = pair_of(name, value)
     _check_plane(name, views)
     words = ", ".join(lettered(text(entry)) for entry in pair)
-    return Arrows(solution.residual(pair[0]), solution.residual(pair[1]), f"({words})")
+    return Arrows(value_of(solution, pair[0]), value_of(solution, pair[1]), f"({words})")
 
 
 def _check_plane(name: str, views: tuple[AnyView, ...]) -> None:
@@ -127,7 +127,7 @@ def _check_deformed(value: Any, solution: Solution, views: tuple[AnyView, ...]) 
             f"The 'deformed' parameter of plot takes the first {len(space)} fields for the displacements along "
             f"{', '.join(s.name for s in space)}. This problem has {len(fields)}; leave it out."
         )
-    return Deformation(tuple(solution.residual(fields[i]) for i in range(len(space))), scale)
+    return Deformation(tuple(value_of(solution, fields[i]) for i in range(len(space))), scale)
 
 
 def _materials(solution: Solution) -> Any:

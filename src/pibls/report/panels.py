@@ -11,7 +11,7 @@ import sympy as sp
 from pibls.errors import InputError
 from pibls.report.quantities import (
     Look,
-    Quantity,
+    PictureQuantity,
     choose_fields,
     exact_functions,
     of_expression,
@@ -29,9 +29,9 @@ WHAT = ("solution", "error", "estimate", "deviation", "residual", "exact")
 class Panel:
     """One quantity over one plane, or along one or more lines."""
 
-    quantity: Quantity
+    quantity: PictureQuantity
     views: tuple[AnyView, ...]
-    reference: Quantity | None = None
+    reference: PictureQuantity | None = None
 
     @property
     def is_line(self) -> bool:
@@ -66,7 +66,7 @@ def choose_panels(
 ) -> list[list[Panel]]:
     """Return the rows of panels of a picture."""
     exact = exact_functions(solution, given, owner)
-    known: list[Quantity] = []
+    known: list[PictureQuantity] = []
     if isinstance(what, sp.Expr):
         kinds = ["value", *(["estimate"] if solution.richer is not None else [])]
         groups = [[of_expression(solution, kind, what, look)] for kind in kinds]
@@ -110,7 +110,7 @@ def _check_kind(solution: Solution, what: str, field: Any, exact: Any, owner: st
         known_posterior(solution)
 
 
-def _rows(drawn: list[Quantity], known: list[Quantity], views: tuple[AnyView, ...]) -> list[list[Panel]]:
+def _rows(drawn: list[PictureQuantity], known: list[PictureQuantity], views: tuple[AnyView, ...]) -> list[list[Panel]]:
     first, pairs = views[0], list(zip_longest(drawn, known))
     if len(first.names) == 1:
         return [[Panel(quantity, views, exact) for quantity, exact in pairs]]

@@ -20,7 +20,7 @@ from pibls.solution import FieldFunction, Solution
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class PictureQuantity:
     """A function of points with its name in words.
 
     ``name`` stands in a legend, ``symbol`` beside an axis, with the ``unit``; ``magnitude`` marks a size that spans
@@ -95,36 +95,41 @@ def _component(function: Callable[[FloatArray], Any], name: str, fields: tuple[s
 
 def quantities(
     solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator], look: Look = _PLAIN
-) -> list[Quantity]:
+) -> list[PictureQuantity]:
     """Return the quantities of one kind: one per field, or one per equation for ``"residual"``."""
     if what == "residual":
         return _residuals(solution)
     return [_of_field(solution, what, name, exact, look) for name in fields]
 
 
-def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Evaluator], look: Look) -> Quantity:
+def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Evaluator], look: Look) -> PictureQuantity:
     shown, values = look.label or lettered(name), _values(solution, name)
     if what == "solution":
         title = look.label or f"Solution {shown}"
-        return Quantity(title, what, shown, values, False, look.unit, look.colours, _band(solution, name))
+        return PictureQuantity(title, what, shown, values, False, look.unit, look.colours, _band(solution, name))
     if what == "exact":
-        return Quantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
+        return PictureQuantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
     if what == "deviation":
         deviation = partial(_own, solution.standard_deviation, name)
-        return Quantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
+        return PictureQuantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
     if what == "estimate":
         return _estimate(shown, values, _values(richer_of(solution), name), look)
     error = _distance(values, exact[name])
-    return Quantity(f"Absolute error of {shown}", what, f"|{shown} − exact|", error, True, look.unit)
+    return PictureQuantity(f"Absolute error of {shown}", what, f"|{shown} − exact|", error, True, look.unit)
 
 
-def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look) -> Quantity:
+def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look) -> PictureQuantity:
     """Return an expression of fields, derivatives and coordinates as a quantity, or its estimated error."""
     words = look.label or lettered(cut(text(expression), 48))
-    values = solution.residual(expression)
+    values = value_of(solution, expression)
     if what == "estimate":
-        return _estimate(words, values, richer_of(solution).residual(expression), look)
-    return Quantity(words, what, words, values, False, look.unit, look.colours, steep=True)
+        return _estimate(words, values, value_of(richer_of(solution), expression), look)
+    return PictureQuantity(words, what, words, values, False, look.unit, look.colours, steep=True)
+
+
+def value_of(solution: Solution, expression: sp.Expr) -> Evaluator:
+    """Return an expression of a solution as a function of points of its domain."""
+    return partial(solution.value(expression), outside="value")
 
 
 def richer_of(solution: Solution) -> Solution:
@@ -138,9 +143,11 @@ def richer_of(solution: Solution) -> Solution:
     return replace(solution, network=network, weights=weights, richer=None, points=None)
 
 
-def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> Quantity:
+def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> PictureQuantity:
     distance = _distance(values, richer)
-    return Quantity(f"Estimated error of {symbol}", "estimate", f"|error of {symbol}|", distance, True, look.unit)
+    return PictureQuantity(
+        f"Estimated error of {symbol}", "estimate", f"|error of {symbol}|", distance, True, look.unit
+    )
 
 
 def _values(solution: Solution, name: str) -> Evaluator:
@@ -169,7 +176,7 @@ def _distance(one: Evaluator, other: Evaluator) -> Evaluator:
     return lambda X: np.abs(one(X) - other(X))
 
 
-def _residuals(solution: Solution) -> list[Quantity]:
+def _residuals(solution: Solution) -> list[PictureQuantity]:
     equations = [s for s in solution.problem.statements if s.is_equation]
 
     def size(position: int) -> Evaluator:
@@ -177,7 +184,7 @@ def _residuals(solution: Solution) -> list[Quantity]:
         return lambda X: np.abs(residual(X))
 
     return [
-        Quantity(f"Absolute residual of {statement.name}", "residual", "|residual|", size(i), magnitude=True)
+        PictureQuantity(f"Absolute residual of {statement.name}", "residual", "|residual|", size(i), magnitude=True)
         for i, statement in enumerate(equations)
     ]
 

@@ -28,7 +28,7 @@ class _Crowd(NamedTuple):
     scale: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellNetwork:
     """Fields that are the same small network on every cell, each with weights and coordinates of its own.
 
@@ -126,6 +126,9 @@ class CellNetwork:
         shared = np.array_equal(starts[order], np.concatenate([[0], stops[order]])[:-1])
         crowded = np.flatnonzero(np.repeat(counts[order] > 1, counts[order]))
         return shared and bool(np.isin(crowded, self.owners).all())
+
+    def __repr__(self) -> str:
+        return f"CellNetwork({self.size} fields, {self.cells} cells)"
 
     @property
     def size(self) -> int:
@@ -243,11 +246,16 @@ class CellNetwork:
             self._crowds[cell, side] = _Crowd(self.samples[own], self.owners[own], scale)
         return self._crowds[cell, side]
 
-    def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
+    def evaluate(
+        self, X: FloatArray, multi_indices: Iterable[MultiIndex], parts: IntArray | None = None
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields at points: one array (n, fields) per multi-index.
+
+        Where parts meet, ``parts`` are the numbers of those that are meant.
+        """
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
-        parts = self.locate(X)
+        parts = self.locate(X) if parts is None else parts
         step = max(2, _ENTRIES // self.reference.size)
         # Beside a tiny cell high derivatives overflow: whoever asked for them finds infinities.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

@@ -164,6 +164,8 @@ class Diagnostics:
         after the step, the part of it that the linear model could remove, length and damping of the step.
     operations
         Work of an automatic solve, counted in operations: the same on every machine.
+    tolerance
+        The relative error that an automatic solve was to reach.
     """
 
     method: str
@@ -180,6 +182,7 @@ class Diagnostics:
     stages: Sequence[Stage] = ()
     iterations: Sequence[Mapping[str, float]] = ()
     operations: float = 0.0
+    tolerance: float | None = None
 
     @property
     def size(self) -> str:

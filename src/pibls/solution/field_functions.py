@@ -37,9 +37,13 @@ OUTSIDE = ("nan", "value", "error")
 
 
 def gather(
-    names: tuple[str, ...], X: Any, named: Mapping[str, Any], owner: str
+    names: tuple[str, ...], X: Any, named: Mapping[str, Any], owner: str, more: tuple[Any, ...] = ()
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Return an array of points, from an array or from one keyword per coordinate, and how to shape the values."""
+    """Return an array of points, from an array or from one argument per coordinate, and how to shape the values."""
+    if more:
+        if named or len(more) + 1 != len(names):
+            raise InputError(f"{owner} takes an array of points, or one argument for each coordinate {names}.")
+        X, named = None, dict(zip(names, (X, *more), strict=True))
     if X is not None and named:
         raise InputError(f"{owner} takes an array of points or one keyword per coordinate {names}, not both.")
     if X is not None:
@@ -62,6 +66,18 @@ def gather(
 
 
 @dataclass(frozen=True, eq=False)
+class ComplexFunction:
+    """A complex field of a solution, or a derivative of it, as a function of points."""
+
+    real: FieldFunction
+    imaginary: FieldFunction
+
+    def __call__(self, *points: Any, **options: Any) -> Any:
+        """Evaluate, as the solution does."""
+        return self.real(*points, **options) + 1j * self.imaginary(*points, **options)
+
+
+@dataclass(frozen=True, eq=False)
 class FieldFunction:
     """A field of a solution, or a derivative of it, as a function of points.
 
@@ -72,10 +88,10 @@ class FieldFunction:
     field: str
     multi_index: MultiIndex
 
-    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+    def __call__(self, X: Any = None, *more: Any, outside: str = "nan", **named: Any) -> FloatArray:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
-        points, shaped = gather(self.solution.coordinate_names, X, named, repr(self))
-        mask = _inside(self.solution, points, outside, repr(self))
+        points, shaped = gather(self.solution.coordinate_names, X, named, repr(self), more)
+        mask = inside_of(self.solution, points, outside, repr(self))
         values = np.full(len(points), np.nan)
         values[mask] = self.solution.evaluate(points[mask], [(self.field, self.multi_index)])[0]
         return shaped(values)
@@ -85,7 +101,7 @@ class FieldFunction:
         return f"{self.field}_{marks}" if marks else self.field
 
 
-def _inside(solution: Solution, points: FloatArray, outside: str, owner: str) -> Any:
+def inside_of(solution: Solution, points: FloatArray, outside: str, owner: str) -> Any:
     """Tell where values are wanted."""
     check_choice("outside", outside, owner, OUTSIDE)
     if outside == "value":

@@ -6,7 +6,6 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,22 @@ from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points,
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
 from pibls.problem import Field, MultiIndex, Problem
+from pibls.problem.complex_fields import complex_name, pairs_of
 from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather, statement_of
+from pibls.solution.field_functions import ComplexFunction, FieldFunction, ResidualFunction, gather, statement_of
 from pibls.solution.json_records import Network, RicherNetwork
+from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.ways_out import WaysOut
 from pibls.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Measurable, WaysOut):
     """The solution of a problem: callable, differentiable, and with a record of how it was found.
 
     Made by :func:`pibls.solve` and by the ``fit`` of a method.
@@ -87,13 +89,14 @@ class Solution:
         """Names of the coordinates, in the order of the columns of a point array."""
         return tuple(symbol.name for symbol in self.problem.domain.coordinates)
 
-    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+    def __call__(self, X: Any = None, *more: Any, outside: str = "nan", **named: Any) -> Any:
         """Return the values at points.
 
         Parameters
         ----------
         X
-            Array or list of points, one row each; or give one keyword per coordinate, of any shapes that broadcast.
+            Array or list of points, one row each; or give one argument per coordinate, by place or by name, of shapes
+            that broadcast.
         outside
             What to return for points outside the domain: ``"nan"``, the network's ``"value"`` there, or an
             ``"error"``.
@@ -101,10 +104,12 @@ class Solution:
         Returns
         -------
         array, or dict of arrays
-            ``(n,)`` for one field, ``{name: (n,)}`` for several.
+            ``(n,)`` for one field, ``{name: (n,)}`` for several; complex for complex fields.
         """
-        points, shaped = gather(self.coordinate_names, X, named, "solution")
-        values = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        points, shaped = gather(self.coordinate_names, X, named, "solution", more)
+        values: dict[str, Any] = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        for name, (real, imaginary) in pairs_of(values).items():
+            values[name] = values.pop(real) + 1j * values.pop(imaginary)
         return values if len(values) > 1 else next(iter(values.values()))
 
     @cached_property
@@ -199,7 +204,7 @@ class Solution:
             return ends[0], ends[1]
         return value - factor * deviation, value + factor * deviation
 
-    def derivative(self, field: Any, *coordinates: Any) -> FieldFunction:
+    def derivative(self, field: Any, *coordinates: Any) -> FieldFunction | ComplexFunction:
         """Return a derivative of a field as a function, such as ``derivative(u, x, x)`` for ∂²u/∂x².
 
         Examples
@@ -219,7 +224,10 @@ class Solution:
                 )
             order = int(times) if isinstance(times, sp.Integer) else times
             counts[symbol] += check_integer("order", order, "derivative", maximum=HIGHEST_ORDER)
-        return FieldFunction(self, self._field_name(field), tuple(counts.values()))
+        index = tuple(counts.values())
+        if (parts := pairs_of(self.problem.field_names).get(complex_name(field))) is not None:
+            return ComplexFunction(*(FieldFunction(self, name, index) for name in parts))
+        return FieldFunction(self, self._field_name(field), index)
 
     def _field_name(self, field: Any) -> str:
         name = field.label if isinstance(field, Field) else field
@@ -316,7 +324,7 @@ class Solution:
         >>> solve(problems.advection()).true_error() < 1e-6
         True
         """
-        X, roots = self._spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
+        X, roots = self.spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
         own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
@@ -328,7 +336,7 @@ class Solution:
         pairs = zip(self._field_functions, values, strict=True)
         return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
-    def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    def spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return points of the domain, more where there are more cells, and the roots of their weights."""
         domain = self.problem.domain
         if not isinstance(self.network, CellNetwork):
@@ -337,24 +345,6 @@ class Solution:
         X, volumes = self.network.spread(domain.bounds, n, seed)
         inside = domain.contains(X)
         return X[inside], np.sqrt(volumes[inside])
-
-    def save(self, path: str | Path) -> Path:
-        """Write the solution to one file, readable by :func:`pibls.load` in any process."""
-        from pibls.solution.storage import save
-
-        return save(self, path)
-
-    def plot(self, what: Any = "solution", **options: Any) -> Any:
-        """Draw the solution or an expression of it, with its error; see :func:`pibls.report.plots.plot`."""
-        from pibls.report.plots import plot
-
-        return plot(self, what, **options)
-
-    def to_torch(self) -> Any:
-        """Return the solution as a ``torch.nn.Module`` in double precision, differentiable by torch."""
-        from pibls.solution.torch_module import to_torch
-
-        return to_torch(self)
 
     def summary(self) -> Mapping[str, str]:
         """Return the facts of the solve in words, for display."""

@@ -139,19 +139,23 @@ def _array_bytes(array: FloatArray) -> bytes:
 
 
 def _write(target: Path, members: Mapping[str, bytes]) -> None:
-    """Write a neighbouring file first and rename it, so that a crash leaves the old file whole."""
-    _refuse_special(target)
-
     def write(place: Path) -> None:
         with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as archive:
             for member, content in members.items():
                 archive.writestr(zipfile.ZipInfo(member), content)
 
+    write_file(target, write)
+
+
+def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
+    """Have a neighbouring file written and rename it, so that a crash leaves the old file whole; return the path."""
+    target = _path(path)
+    _refuse_special(target)
     try:
-        replaced(target, write)
+        return replaced(target, write)
     except OSError as error:
         remedy = "" if target.parent.is_dir() else " Choose a folder that exists."
-        raise FileFormatError(f"{target} cannot be written: {error.strerror}.{remedy}") from error
+        raise FileFormatError(f"{target} cannot be written: {error.strerror or error}.{remedy}") from error
 
 
 def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None) -> Solution:

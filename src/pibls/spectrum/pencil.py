@@ -18,6 +18,7 @@ from pibls.features import MultiIndex
 from pibls.inverse.parametric import Parametric
 from pibls.problem import Across, Eigenvalue, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.open_numbers import refuse_open
 
 __all__ = ["Pencil"]
 
@@ -34,6 +35,7 @@ class Pencil:
     @classmethod
     def of(cls, problem: Problem) -> Pencil:
         """Return the pencil of a problem, or refuse the problem in words."""
+        refuse_open(problem.parameters, "eigen")
         found = [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]
         if len(found) != 1 or len(problem.parameters) > 1 or problem.unknown_functions:
             raise ProblemError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
+from pibls.text.positions import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
 from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
 from pibls.text.vocabulary import Names
@@ -57,6 +59,8 @@ class Outputs:
     csv: str | None = None
     json: str | None = None
     save: str | None = None
+    vtk: str | None = None
+    netcdf: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class ProblemFile:
         Files to be made.
     files
         Files that it reads.
+    parameters
+        Names of its parameters.
     """
 
     title: str
@@ -82,6 +88,7 @@ class ProblemFile:
     solve: SolveOptions = field(default_factory=SolveOptions)
     output: Outputs = field(default_factory=Outputs)
     files: tuple[Path, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> Problem:
@@ -119,8 +126,12 @@ def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLi
     return read_file(path, folders).problem
 
 
-def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> ProblemFile:
-    """Read a problem file with its title, solver options and outputs."""
+def read_file(
+    path: str | os.PathLike[str],
+    folders: Iterable[str | os.PathLike[str]] = (),
+    values: Mapping[str, str] = MappingProxyType({}),
+) -> ProblemFile:
+    """Read a problem file with its title, solver options and outputs; ``values`` replace those of its parameters."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"The 'path' parameter of read_problem must be a path. Got {shorten(path)} instead.")
     place = Path(path)
@@ -139,23 +150,27 @@ def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[
         row, column_number = start.count("\n") + 1, len(start) - start.rfind("\n")
         message = "The file is not UTF-8 text from here on; save it as UTF-8."
         raise TextError(message, path=str(path), line=row, column=column_number) from None
-    return _read(source, str(path), place.parent, tuple(Path(folder) for folder in folders))
+    return _read(source, str(path), place.parent, tuple(Path(folder) for folder in folders), values)
 
 
-def read_text(text: str, folder: str | os.PathLike[str] | None = None) -> ProblemFile:
+def read_text(
+    text: str, folder: str | os.PathLike[str] | None = None, values: Mapping[str, str] = MappingProxyType({})
+) -> ProblemFile:
     """Read a problem from the text of a problem file; CSV tables are looked for in ``folder``."""
     if not isinstance(text, str):
         raise InputError(f"The 'text' parameter of read_text must be a string. Got {shorten(text)} instead.")
-    return _read(text, None, None if folder is None else Path(folder))
+    return _read(text, None, None if folder is None else Path(folder), (), values)
 
 
-def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Path, ...] = ()) -> ProblemFile:
+def _read(
+    source: str, name: str | None, folder: Path | None, folders: tuple[Path, ...], values: Mapping[str, str]
+) -> ProblemFile:
     _, table = parse_document(source, name, folder, folders)
     table.allow(*_KEYS)
     for key, value in table.data.items():
         if isinstance(value, dict | list) and len(value) > _MOST_ENTRIES:
             raise table.error(key, f"There are {len(value)} entries here, and {_MOST_ENTRIES} are allowed.")
-    names = _names(table)
+    names = _names(table, values)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
     several = not isinstance(table.data["equations"], str)
@@ -174,7 +189,8 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
     entries.allow(*(entry.name for entry in fields(Outputs)))
     outputs = Outputs(**{key: local_name(entries, key) for key in entries.data})
     title, files = printable(table.string("title")), tuple(table.document.files)
-    return ProblemFile(title, problem, _options(table, names, problem), outputs, files)
+    parameters = tuple(table.table("parameters").data)
+    return ProblemFile(title, problem, _options(table, names, problem), outputs, files, parameters)
 
 
 def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:
@@ -195,7 +211,7 @@ def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, .
     return ("equations", int(found[1] or 1) - 1) if found else ("equations",)
 
 
-def _names(table: Table) -> Names:
+def _names(table: Table, given: Mapping[str, str]) -> Names:
     """Return the names that the formulas of a file may use."""
     names = make_names(coordinate_names(table), ())
     names = read_unknowns(table, names)
@@ -205,9 +221,21 @@ def _names(table: Table) -> Names:
     parameters = table.table("parameters")
     for label in parameters.data:
         refuse_taken(table, ("parameters", label, "#key"), label, names)
-        value = read_expression(parameters.text(label), replace(names, fields={}))
+        plain = replace(names, fields={})
+        value = _given(label, given[label], plain) if label in given else read_expression(parameters.text(label), plain)
         names = known(names, label, value)
+    if strange := sorted(set(given) - set(parameters.data)):
+        has = f"are {', '.join(parameters.data)}" if parameters.data else "are none: it has no table [parameters]"
+        raise InputError(f"The problem file has no parameter {shorten(strange[0])}; its parameters {has}.")
     return names
+
+
+def _given(label: str, value: str, names: Names) -> Measured:
+    """Return a number in the place of a parameter of a file."""
+    found = read_expression(Text(value, value, range(len(value) + 1), f"The value of {label}"), names)
+    if found.number is None:
+        raise InputError(f"The value of the parameter {label} must be a number. Got {shorten(value)} instead.")
+    return found
 
 
 def _data(table: Table, label: str, names: Names) -> Measured:

@@ -31,6 +31,7 @@ from pibls.problem import (
     Statement,
 )
 from pibls.problem.conditions import INITIAL
+from pibls.problem.open_numbers import refuse_open
 from pibls.problem.operators import NormalDerivative
 from pibls.text.condition_tables import KINDS, TextPredicate
 from pibls.text.formula_writer import write_equation, write_expression
@@ -80,6 +81,7 @@ def to_text(problem: Problem, title: str = "") -> str:
     """
     if not isinstance(problem, Problem):
         raise InputError(f"to_text takes a Problem. Got {type(problem).__name__} instead.")
+    refuse_open(problem.parameters, "to_text")
     head: dict[str, Any] = {"title": title} if title else {}
     looked_for, tables = write_unknowns(problem)
     head |= looked_for

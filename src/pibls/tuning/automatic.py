@@ -15,10 +15,13 @@ from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
 from pibls.problem import Eigenvalue, Problem
+from pibls.problem.open_numbers import refuse_open
+from pibls.quantities import Quantity
 from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
+from pibls.tuning.purpose import solve_for
 from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]
@@ -27,6 +30,7 @@ _INVERSE = (
     "unknown numbers and functions, for which solve chooses everything itself. Leave it out; starts of unknowns are "
     "given as unknown('k', start=...)."
 )
+_BY_HAND = "a method or points of your own, which are used as they are. Leave it out, and ask the solution."
 _CELLS = (
     "method=Cells(...): cells choose their points, run on NumPy, and take time as one more coordinate. Leave one of "
     "the two out."
@@ -50,6 +54,7 @@ def solve(
     continuation: Sequence[Problem] = (),
     time: str | None = None,
     uncertainty: bool = False,
+    goal: Callable[[Solution], Quantity] | None = None,
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -63,7 +68,7 @@ def solve(
     problem
         A problem. One that is nonlinear is solved by Gauss–Newton steps from simple starts.
     tol
-        Relative L2 error to reach.
+        Relative L2 error to reach; with a goal, the relative error of that.
     method
         A method such as :class:`~pibls.PIBLS` to use as it is; nothing is chosen then. Or :class:`~pibls.Cells`: cells
         as ever, with nodes of another kind.
@@ -103,6 +108,9 @@ def solve(
     uncertainty
         For a problem with uncertain numbers, each an :func:`~pibls.unknown` with a prior, and no measurements: solve
         at the means, and carry the uncertainty to the solution, which then has :meth:`~pibls.Solution.credible_band`.
+    goal
+        A quantity to know, such as :func:`~pibls.maximum`, or a function of a solution that returns one. The solve ends
+        when its relative error is within ``tol``, whatever that takes of the solution.
 
     Returns
     -------
@@ -142,6 +150,8 @@ def solve(
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
     if device is not None:
         _check_device(device, time, method)
+    if problem.parameters:
+        refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
     try:
         with reporter(progress) as report, guarded(guard):
@@ -150,7 +160,7 @@ def solve(
             if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:
                 raise InputError(f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem).")
             if uncertainty or problem.parameters or problem.unknown_functions:
-                others = {"start": start, "continuation": continuation or None, "time": time}
+                others = {"start": start, "continuation": continuation or None, "time": time, "goal": goal}
                 _check_without(_INVERSE, method=method, points=points, device=device, **others)
                 from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
@@ -158,18 +168,27 @@ def solve(
                     problem, tolerance, shared, first, lambda *facts: report(Progress(*facts)), uncertainty=uncertainty
                 )
             elif isinstance(method, Cells) or (method is None and points is None):
-                asked = (problem, tolerance, shared, first, report, start, continuation, device, assume_well_posed)
-                solution = Strategy(*asked, method).run("space-time" if isinstance(method, Cells) else time)
+                wishes = (shared, first, report, start, continuation, device, assume_well_posed, method)
+                way = "space-time" if isinstance(method, Cells) else time
+                if goal is None:
+                    solution = Strategy(problem, tolerance, *wishes).run(way)
+                else:
+                    solution = solve_for(
+                        goal, tolerance, lambda accuracy: Strategy(problem, accuracy, *wishes).run(way)
+                    )
             else:
+                _check_without(_BY_HAND, goal=goal)
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
-            return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
+            known = replace(record, operations=shared.operations, seconds=seconds, tolerance=tolerance)
+            return replace(solution, diagnostics=known)
     except (DeadlineError, ResourceError, KeyboardInterrupt) as error:
         if guard.kept is None:
             raise
         words = str(error) if isinstance(error, ResourceError) else in_words(error)
-        return cast(Solution, guard.kept(guard.words or words))
+        kept = cast(Solution, guard.kept(guard.words or words))
+        return replace(kept, diagnostics=replace(kept.diagnostics, tolerance=tolerance))
 
 
 def _check_without(reason: str, **given: object) -> None:

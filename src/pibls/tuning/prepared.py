@@ -24,6 +24,7 @@ from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.interface import AnyCondition
+from pibls.problem.open_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
 from pibls.refinement.patience import TREES
 from pibls.runtime import blas_threads
@@ -227,6 +228,7 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
     >>> print(f"{lifted([[0.0, 0.0]])[0]:.6f}")
     3.000000
     """
+    refuse_open(problem.parameters, "prepare")
     if not problem.is_linear or not suits_cells(problem):
         raise InputError(
             "pibls.prepare keeps the factors of linear problems in one to three coordinates, without unknown numbers. "

@@ -1,0 +1,120 @@
+"""The first time at which something happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import InputError
+from pibls.problem.field_expressions import Expression
+from pibls.quadrature.roots import CLOSE, bracketed
+from pibls.quantities.pair import SolutionPair
+from pibls.quantities.quantity import Quantity
+from pibls.refinement.standards import PLAIN
+from pibls.solution.celled import CellNetwork
+from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.json_records import Network
+
+__all__ = ["Events"]
+
+_PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
+
+
+class TimeCourse(Protocol):
+    """Values at times, of the solution (0) or of the richer one (1)."""
+
+    def __call__(self, times: FloatArray, number: int) -> FloatArray:
+        """Return the values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Finds when a function of time becomes zero, or a relation true."""
+
+    pair: SolutionPair
+
+    def of(self, course: TimeCourse, *, relation: bool) -> Quantity:
+        """Return the first time at which a course becomes zero, or for a relation positive."""
+        times = self._times()
+        both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
+        own, other = both[0], both[-1]
+        if own is None:
+            values = course(times, 0)
+            words = f"it does not happen up to the time {times[-1]:g}: the value is {values[-1]:.6g} then"
+            return Quantity(np.inf, np.nan, None, words)
+        here = np.array([own])
+        if own == times[0]:
+            return self.pair.quantity(own, 0.0)
+        apart = abs(own - other) if other is not None else np.inf
+        if self.pair.richer is not None:
+            width = PLAIN * (times[-1] - times[0])
+            ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
+            rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
+            gap = abs(float((course(here, 0) - course(here, 1))[0]))
+            apart = max(apart, gap / abs(rise)) if rise else np.inf
+        return self.pair.quantity(own, self.pair.magnified * apart)
+
+    def _times(self) -> FloatArray:
+        """Return times between which a solution changes little."""
+        low, high = self.pair.solution.problem.domain.bounds[-1]
+        every = [np.linspace(low, high, _FEWEST)]
+        for solution in self.pair.both:
+            own = _steps(solution.network, low, high)
+            every += [a + (b - a) * np.arange(_PER_STEP) / _PER_STEP for a, b in pairwise(own)]
+        return np.unique(np.concatenate(every))
+
+    def _first(self, course: Callable[[FloatArray], FloatArray], times: FloatArray, relation: bool) -> float | None:
+        values = course(times)
+        if not np.isfinite(values).all():
+            raise InputError("The expression of first_time is not finite at all times. Rewrite it.")
+        size = np.abs(values).max()
+        if relation and values[0] > 0.0:
+            return float(times[0])
+        # A value that is zero at the start becomes zero later on.
+        start = 1 if abs(values[0]) <= CLOSE * size else 0
+        signs = np.sign(values[start:])
+        changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
+        if not len(changed):
+            return None
+        k = start + int(changed[0])
+        root = bracketed(lambda t, _: course(t), times[k : k + 1], times[k + 1 : k + 2])
+        return float(root[0])
+
+
+def _steps(network: Network, low: float, high: float) -> FloatArray:
+    if isinstance(network, EvolvedNetwork):
+        return network.breaks
+    if isinstance(network, CellNetwork):
+        times = network.cuts[network.tree[:, 0] == network.dimension - 1]
+        return np.unique(np.concatenate([[low, high], times]))
+    return np.array([low, high])
+
+
+def in_time(pair: SolutionPair, expression: Expression, point: FloatArray | None) -> TimeCourse:
+    """Return an expression as a course, at a point of space if it depends on that."""
+    time = expression.coordinates[-1]
+    space = expression.coordinates[:-1]
+    if point is None and expression.free - {time}:
+        raise InputError(
+            f"first_time needs one number at every time, and the expression depends on {', '.join(map(str, space))}. "
+            "Say at=(...), a point of space, or over=..., a region or part of which the mean counts."
+        )
+    fixed = np.zeros(len(space)) if point is None else point
+
+    def course(times: FloatArray, number: int) -> FloatArray:
+        X = np.column_stack([np.tile(fixed, (len(times), 1)), times])
+        return pair.values(pair.both[number], expression, X)
+
+    return course
+
+
+def is_relation(expression: Any) -> bool:
+    """Tell whether an expression is an inequality."""
+    return isinstance(expression, sp.core.relational.Relational) and not isinstance(expression, sp.Eq)

@@ -1,0 +1,126 @@
+"""All quantities that a solution can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_points
+from pibls.errors import InputError
+from pibls.geometry import Domain
+from pibls.problem import Field
+from pibls.problem.analysis import analysis_of
+from pibls.problem.field_expressions import Expression
+from pibls.problem.fluxes import flux_of, traction_of
+from pibls.problem.printing import text
+from pibls.quantities.events import Events, TimeCourse, in_time, is_relation
+from pibls.quantities.extremes import Extremes
+from pibls.quantities.integrals import Integrals
+from pibls.quantities.pair import SolutionPair
+from pibls.quantities.quantity import Quantity
+from pibls.quantities.values import ValueFunction
+from pibls.quantities.where import where_of
+from pibls.solution import Solution
+
+__all__ = ["Measures"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """The quantities of one solution."""
+
+    solution: Solution
+
+    @cached_property
+    def pair(self) -> SolutionPair:
+        """The solution beside the richer one."""
+        return SolutionPair(self.solution)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the problem."""
+        domain: Domain = self.solution.problem.domain  # type: ignore[assignment]
+        return domain
+
+    def value(self, expression: Any) -> ValueFunction:
+        """Return an expression as a function of points."""
+        return ValueFunction(self.pair, self.pair.expression(expression, "value"), text(expression))
+
+    def integral(self, expression: Any, over: Any, at: Any) -> Quantity:
+        """Return the integral of an expression."""
+        place = where_of(self.domain, over, at, "integral")
+        return Integrals(self.pair, place).of(self.pair.expression(expression, "integral"))
+
+    def mean(self, expression: Any, over: Any, at: Any) -> Quantity:
+        """Return the mean of an expression."""
+        place = where_of(self.domain, over, at, "mean")
+        return Integrals(self.pair, place).of(self.pair.expression(expression, "mean"), mean=True)
+
+    def extreme(self, expression: Any, sign: float, over: Any, at: Any) -> Quantity:
+        """Return the largest value of an expression, or with the other sign the smallest."""
+        owner = "maximum" if sign > 0 else "minimum"
+        place = where_of(self.domain, over, at, owner)
+        return Extremes(self.pair, place).of(self.pair.expression(expression, owner), sign)
+
+    def first_time(self, expression: Any, over: Any, at: Any) -> Quantity:
+        """Return the first time at which an expression becomes zero, or a relation true."""
+        time = self.domain.time
+        if time is None:
+            raise InputError("first_time is for problems in time, and this domain has none. Use a TimeInterval.")
+        own = self.pair.expression(expression, "first_time")
+        if over is None:
+            space = self.domain.space
+            point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
+            course = in_time(self.pair, own, point)
+        else:
+            course = self._means(own, over)
+        return Events(self.pair).of(course, relation=is_relation(expression))
+
+    def _means(self, expression: Expression, over: Any) -> TimeCourse:
+        """Return the mean of an expression over a region as a course in time."""
+        known: dict[float, tuple[float, float]] = {}
+
+        def course(times: FloatArray, number: int) -> FloatArray:
+            for time in times.tolist():
+                if time not in known:
+                    place = where_of(self.domain, over, time, "first_time")
+                    known[time] = Integrals(self.pair, place).means(expression)
+            return np.array([known[time][number] for time in times.tolist()])
+
+        return course
+
+    def flow(self, part: Any, field: Any, at: Any) -> Quantity:
+        """Return the flow out through a part of the boundary."""
+        carried = list(analysis_of(self.solution.problem).carriers)
+        name = field.label if isinstance(field, Field) else field
+        if name is None and len(carried) == 1:
+            name = carried[0]
+        if name not in carried:
+            raise InputError(
+                "flow needs a field whose equation has second derivatives in space. The problem has "
+                f"{', '.join(carried) or 'none'}, and got {name}. Say field=..., or write the flux yourself as "
+                "integral(..., over=part)."
+            )
+        return self.integral(-self._by_equation(flux_of, name), part, at)
+
+    def force(self, part: Any, at: Any) -> tuple[Quantity, ...]:
+        """Return the entries of the traction, integrated over a part of the boundary."""
+        carried, space = analysis_of(self.solution.problem).carriers, self.domain.space
+        if len(carried) != len(space):
+            raise InputError(
+                f"force needs one displacement or velocity per space coordinate {space}, each with an equation of "
+                f"second order. The problem has such equations for {', '.join(carried) or 'no field'}. Write the "
+                "traction yourself as integral(..., over=part)."
+            )
+        return tuple(self.integral(self._by_equation(traction_of, name), part, at) for name in carried)
+
+    def _by_equation(self, rule: Callable[..., sp.Expr], name: str) -> sp.Expr:
+        problem = self.solution.problem
+        forms = [statement.form for statement in analysis_of(problem).equations]
+        (own,) = (call for call in problem.fields if call.label == name)
+        return rule(own, problem.equations, forms, problem.domain)

@@ -1,0 +1,93 @@
+"""Expressions at points, with their errors there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import GeometryError, InputError
+from pibls.geometry.sampling import kronecker
+from pibls.problem.field_expressions import Expression
+from pibls.quantities.pair import SolutionPair
+from pibls.solution.celled import CellNetwork
+from pibls.solution.field_functions import gather, inside_of
+
+__all__ = ["ValueFunction", "errors_at"]
+
+_AROUND = 8  # points of a cell that tell how far two solutions are apart in it
+
+
+@dataclass(frozen=True, eq=False)
+class ValueFunction:
+    """An expression of a solution as a function of points; call it like the solution."""
+
+    pair: SolutionPair
+    expression: Expression
+    name: str
+
+    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+        """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
+        return self._of(X, outside, named, error=False)
+
+    def error(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+        """Return the estimated absolute errors at points; NaN where there is no richer solution to tell them."""
+        return self._of(X, outside, named, error=True)
+
+    def _of(self, X: Any, outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
+        solution = self.pair.solution
+        points, shaped = gather(solution.coordinate_names, X, named, f"value of {self.name}")
+        mask = inside_of(solution, points, outside, f"value of {self.name}")
+        found, own = np.full(len(points), np.nan), points[mask]
+        if len(own):
+            normals = self._normals(own)
+            found[mask] = (
+                errors_at(self.pair, self.expression, own, normals)
+                if error
+                else self.pair.values(solution, self.expression, own, normals, None if normals is None else -normals)
+            )
+        return shaped(found)
+
+    def _normals(self, X: FloatArray) -> FloatArray | None:
+        if not self.expression.needs_normals:
+            return None
+        try:
+            return np.asarray(self.pair.solution.problem.domain.boundary.normals(X))
+        except GeometryError as error:
+            raise InputError(f"The value of {self.name} needs outward normals: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"Value({self.name})"
+
+
+def errors_at(
+    pair: SolutionPair,
+    expression: Expression,
+    X: FloatArray,
+    normals: FloatArray | None = None,
+    inward: FloatArray | None = None,
+) -> FloatArray:
+    """Return the errors of an expression at points: the distance to the richer solution, there or on average nearby.
+
+    At a point both may cross, and be wrong all the same.
+    """
+    if pair.richer is None:
+        return np.full(len(X), np.nan)
+    inward = inward if normals is None else -normals
+    own, other = pair.compared(expression, X, normals, inward)
+    apart = np.abs(own - other)
+    network = pair.richer.network
+    if isinstance(network, CellNetwork) and not expression.needs_normals:
+        parts = network.locate(X)
+        pattern = 2.0 * kronecker(_AROUND, X.shape[1]) - 1.0
+        Y = network.centers[parts, None] + network.halves[parts, None] * pattern
+        Y = Y.reshape(-1, X.shape[1])
+        held = np.asarray(pair.solution.problem.domain.contains(Y))
+        gaps = np.zeros(len(Y))
+        one, two = pair.compared(expression, Y[held])
+        gaps[held] = np.square(one - two)
+        count = np.maximum(held.reshape(len(X), -1).sum(axis=1), 1)
+        apart = np.maximum(apart, np.sqrt(gaps.reshape(len(X), -1).sum(axis=1) / count))
+    return np.asarray(pair.magnified * apart)

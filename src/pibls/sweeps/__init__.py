@@ -1,0 +1,5 @@
+"""AGAIN: the same problem for many values of its parameters."""
+
+from pibls.sweeps.sweep import sweep
+
+__all__ = ["sweep"]
