@@ -139,7 +139,7 @@ NAMES = {
     "pibls.tuning.fitting": "Fitting estimated_error",
     "pibls.tuning.grow": "residual_points steepness",
     "pibls.tuning.judge": "Judge",
-    "pibls.tuning.progress": "Progress reporter",
+    "pibls.tuning.progress": "Progress _Line reporter",
     "pibls.tuning.scale_search": "choose_scale refine_scale",
     "pibls.tuning.wide": "solve_wide",
     "pibls.wellposed.compatibility": "incompatibility",
