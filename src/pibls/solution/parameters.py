@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.markup import facts, table
 from pibls.solution.diagnostics import built, from_plain, to_plain
 
 
@@ -56,6 +57,10 @@ class Parameter:
             return f"{self.name} is not determined"
         value, deviation = _rounded(self.value, self.deviation)
         return f"{self.name} = {value} ± {deviation}"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        return facts([("value", self), ("95 % interval", f"{low:.6g} to {high:.6g}")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +127,7 @@ class Parameters(Mapping[str, Parameter]):
 
     def _repr_html_(self) -> str:
         head, *rows = self._table()
-        cells = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in rows
-        )
-        titles = "".join(f"<th style='text-align:left'>{html.escape(cell)}</th>" for cell in head)
-        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
-        return f"<table><tr>{titles}</tr>{cells}</table>{remarks}"
+        return table(head, rows) + "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
 
     def __repr__(self) -> str:
         return f"Parameters({', '.join(map(str, self.entries))})"

@@ -114,9 +114,12 @@ def reporter(
     ``None`` shows a line on a terminal and in a notebook, and nothing anywhere else (files, pipes); ``True`` shows it
     always, ``False`` never. Messages name the function that it is a parameter of, and the class that it is called with.
     """
-    stream = sys.stdout if _in_notebook() else sys.stderr
-    seen = stream is not None and (stream.isatty() or _in_notebook())
-    if progress is False or (progress is None and not seen) or (progress is True and stream is None):
+    if progress is False:
+        yield lambda _: None
+        return
+    notebook = _in_notebook()
+    stream = sys.stdout if notebook else sys.stderr
+    if progress in (None, True) and (stream is None or not (progress or notebook or stream.isatty())):
         yield lambda _: None
     elif progress is None or progress is True:
         width = shutil.get_terminal_size().columns - 1 if stream.isatty() else 110
