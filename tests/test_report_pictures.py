@@ -176,6 +176,14 @@ def test_extremes_are_found_between_the_points_of_the_grid():
     np.testing.assert_allclose(graph.lines[1].get_xydata(), [[0.41, 1.0]], atol=2e-3)
 
 
+def test_extremes_have_their_error_where_it_is_known(solved):
+    slope = plot(solved, u.diff(x), extremes=True, n=N).axes[0]
+    value, error = (float(word) for word in words(slope)[0].removeprefix("max ").split(" ± "))
+    place = slope.lines[0].get_xydata()
+    assert value == pytest.approx(solved.value(u.diff(x))(place)[0], abs=error)
+    assert error == pytest.approx(solved.value(u.diff(x)).error(place)[0], rel=0.05)
+
+
 def test_uncertain_solutions_have_a_band_or_a_map_of_deviations():
     load, w = pb.unknown("load", prior=(2.0, 0.3)), field("w", x)
     problem = Problem(-w.diff(x, 2) - load, pb.Interval((x, 0, 1)), [pb.Dirichlet(w, 0)])

@@ -99,7 +99,7 @@ def _draw_graph(panel: Panel, axes: Any, over: Over) -> None:
         mark_walls(axes, curves, [over.walls(view) for view in panel.views])
     if over.extremes and not panel.quantity.magnitude:
         for view in panel.views:
-            mark_extremes(axes, view, view.evaluate(panel.quantity.function), panel.quantity.function)
+            mark_extremes(axes, view, view.evaluate(panel.quantity.function), panel.quantity)
 
 
 def _draw_frames(row: list[Panel], row_axes: list[Any], over: Over) -> None:
@@ -131,7 +131,7 @@ def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, over: O
     if over.deformation is not None and isinstance(view, View):
         return draw_deformed(axes, view, values, scale, over.deformation)
     artist = draw_map(axes, view, values, scale)
-    draw_over(axes, view, values, quantity.function, over, sizes=quantity.magnitude)
+    draw_over(axes, view, values, quantity, over)
     return artist
 
 

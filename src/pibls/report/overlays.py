@@ -17,14 +17,16 @@ from pibls.checks import FloatArray
 from pibls.report.colours import Scale
 from pibls.report.drawing import INK, clip, extended, finish_map, is_to_scale
 from pibls.report.options import Arrows, Deformation, Over
-from pibls.report.quantities import Evaluator
+from pibls.report.quantities import Evaluator, PictureQuantity
 from pibls.report.views import AnyView, CloudView, View, tolerant
+from pibls.solution.parameters import rounded
 
 _ARROWS = 22  # along the longer side
 
 
-def draw_over(axes: Any, view: AnyView, values: FloatArray, function: Evaluator, over: Over, *, sizes: bool) -> None:
+def draw_over(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQuantity, over: Over) -> None:
     """Draw all overlays over a map of values, or those that a map of sizes may have."""
+    sizes = quantity.magnitude
     if over.walls is not None:
         draw_walls(axes, view, over.walls(view), bright=sizes)
     if not isinstance(view, View):
@@ -40,7 +42,7 @@ def draw_over(axes: Any, view: AnyView, values: FloatArray, function: Evaluator,
     if over.streamlines is not None:
         _draw_streamlines(axes, view, over.streamlines)
     if over.extremes:
-        mark_extremes(axes, view, values, function)
+        mark_extremes(axes, view, values, quantity)
 
 
 def _halo() -> list[Any]:
@@ -129,23 +131,33 @@ def summit(view: AnyView, values: FloatArray, function: Evaluator, sign: float) 
     return place, value
 
 
-def mark_extremes(axes: Any, view: AnyView, values: FloatArray, function: Evaluator) -> None:
-    """Mark the largest and the smallest value of a map or a graph."""
+def mark_extremes(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQuantity) -> None:
+    """Mark the largest and the smallest value of a map or a graph, with as many digits as are known."""
     for sign, marker, words in ((1.0, "^", "max"), (-1.0, "v", "min")):
-        place, value = summit(view, values, function, sign)
-        told = f"{words} {value:.4g}"
+        place, value = summit(view, values, quantity.function, sign)
+        told = f"{words} {_told(view, place, value, quantity.error)}"
         if len(place) == 2:
             _mark(axes, place, marker, told)
         else:
             _mark_on_graph(axes, np.array([place[0], value]), marker, told)
 
 
+def _told(view: AnyView, place: FloatArray, value: float, error: Evaluator | None) -> str:
+    """Return a value with its estimated error, if it has one."""
+    if error is None or isinstance(view, CloudView):
+        return f"{value:.4g}"
+    return " ± ".join(rounded(value, float(error(view.lift(place[None]))[0])))
+
+
 def _mark(axes: Any, place: FloatArray, marker: str, words: str) -> None:
-    """Put a mark on a map with words beside it, on the side where there is more room."""
+    """Put a mark on a map with words beside it: away from the middle, unless the edge is near."""
     axes.plot(*place, marker, color="k", markersize=6, markeredgecolor="w", clip_on=False, zorder=6)
-    right, upper = (p > np.mean(limits) for p, limits in zip(place, (axes.get_xlim(), axes.get_ylim()), strict=True))
-    sides = {"ha": "right" if right else "left", "va": "top" if upper else "bottom"}
-    _say(axes, place, words, (-6 if right else 6, -4 if upper else 4), sides)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    across, along = (place[0] - left) / (right - left), (place[1] - low) / (high - low)
+    rightwards = across < 0.25 or 0.5 <= across < 0.75
+    upwards = along < 0.85 if marker == "^" else along < 0.15
+    sides = {"ha": "left" if rightwards else "right", "va": "bottom" if upwards else "top"}
+    _say(axes, place, words, (6 if rightwards else -6, 4 if upwards else -4), sides)
 
 
 def _mark_on_graph(axes: Any, place: FloatArray, marker: str, words: str) -> None:

@@ -24,7 +24,8 @@ class PictureQuantity:
     """A function of points with its name in words.
 
     ``name`` stands in a legend, ``symbol`` beside an axis, with the ``unit``; ``magnitude`` marks a size that spans
-    decades and is best seen on a logarithmic scale. ``band`` returns the lower and upper end of an interval of 95 %.
+    decades and is best seen on a logarithmic scale. ``band`` returns the lower and upper end of an interval of 95 %,
+    ``error`` the estimated error of a value.
     ``colours`` names a colour map in place of the usual one; ``steep`` marks what may be very large in one place.
     """
 
@@ -37,6 +38,7 @@ class PictureQuantity:
     colours: str | None = None
     band: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None
     steep: bool = False
+    error: Evaluator | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Eval
     shown, values = look.label or lettered(name), _values(solution, name)
     if what == "solution":
         title = look.label or f"Solution {shown}"
-        return PictureQuantity(title, what, shown, values, False, look.unit, look.colours, _band(solution, name))
+        symbol = next(field for field in solution.problem.fields if field.label == name)
+        band, error = _band(solution, name), _error_of(solution, symbol)
+        return PictureQuantity(title, what, shown, values, False, look.unit, look.colours, band, error=error)
     if what == "exact":
         return PictureQuantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
     if what == "deviation":
@@ -124,12 +128,21 @@ def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look
     values = value_of(solution, expression)
     if what == "estimate":
         return _estimate(words, values, value_of(richer_of(solution), expression), look)
-    return PictureQuantity(words, what, words, values, False, look.unit, look.colours, steep=True)
+    return PictureQuantity(
+        words, what, words, values, False, look.unit, look.colours, None, True, _error_of(solution, expression)
+    )
 
 
 def value_of(solution: Solution, expression: sp.Expr) -> Evaluator:
     """Return an expression of a solution as a function of points of its domain."""
     return partial(solution.value(expression), outside="value")
+
+
+def _error_of(solution: Solution, expression: sp.Expr) -> Evaluator | None:
+    """Return the estimated error of an expression as a function of points, where there is one."""
+    return (
+        None if solution.richer is None else lambda X: np.asarray(solution.value(expression).error(X, outside="value"))
+    )
 
 
 def richer_of(solution: Solution) -> Solution:

@@ -55,7 +55,7 @@ class Parameter:
     def __str__(self) -> str:
         if not self.is_determined:
             return f"{self.name} is not determined"
-        value, deviation = _rounded(self.value, self.deviation)
+        value, deviation = rounded(self.value, self.deviation)
         return f"{self.name} = {value} ± {deviation}"
 
     def _repr_html_(self) -> str:
@@ -111,8 +111,8 @@ class Parameters(Mapping[str, Parameter]):
         rows = [("name", "value", "deviation", "95 % interval")]
         for entry in self.entries:
             if entry.is_determined:
-                value, deviation = _rounded(entry.value, entry.deviation)
-                low, high = (_rounded(end, entry.deviation)[0] for end in entry.interval)
+                value, deviation = rounded(entry.value, entry.deviation)
+                low, high = (rounded(end, entry.deviation)[0] for end in entry.interval)
                 rows.append((entry.name, value, deviation, f"{low} to {high}"))
             else:
                 rows.append((entry.name, "not determined", "", ""))
@@ -162,12 +162,12 @@ class Parameters(Mapping[str, Parameter]):
         return built(cls, {"entries": entries, "noise": plain["noise"], "correlation": correlation, **words})
 
 
-def _rounded(value: float, deviation: float) -> tuple[str, str]:
+def rounded(value: float, deviation: float) -> tuple[str, str]:
     """Return a value to the digits that its deviation leaves, with two digits of that.
 
-    >>> _rounded(0.30012345, 0.00123), _rounded(1234.5678, 0.0), _rounded(1e-7, 2e-11)
+    >>> rounded(0.30012345, 0.00123), rounded(1234.5678, 0.0), rounded(1e-7, 2e-11)
     (('0.3001', '0.0012'), ('1234.57', '0'), ('1.00000e-07', '2.0e-11'))
-    >>> _rounded(float("inf"), 0.1)
+    >>> rounded(float("inf"), 0.1)
     ('inf', '0.1')
     """
     if not math.isfinite(deviation) or deviation <= 0 or not math.isfinite(value):
