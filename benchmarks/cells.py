@@ -26,7 +26,7 @@ from benchmarks.sets.held_out import SQUARE, u, x, y
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.features.reference import draw_reference
 from pibls.runtime import blas_threads
@@ -50,14 +50,14 @@ def cost(side: int) -> dict[str, float]:
     exact = sp.sin(30 * x) * sp.sin(30 * y)
     operator = minus_laplacian(u) - 900 * (1 + x * y) * u
     problem = pb.Problem(sp.Eq(operator, operator.subs(u, exact).doit()), SQUARE, [pb.Dirichlet(u, exact)], exact=exact)
-    glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
-    root = even(glue.layout.root, (side, side))
+    solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 13, 0))))
+    root = even(solver.layout.root, (side, side))
     start, spent = time.perf_counter(), time.process_time()
     with blas_threads(most=1):
-        fit = glue.solve(root)
+        fit = solver.solve(root)
     wall, seconds = time.perf_counter() - start, time.process_time() - spent
-    true = glue.layout.problem.domain.sample(2000)
-    found = network_of(glue.layout, fit).evaluate(true, [(0, 0)])[0, 0]
+    true = solver.layout.problem.domain.sample(2000)
+    found = network_of(solver.layout, fit).evaluate(true, [(0, 0)])[0, 0]
     known = np.sin(30 * true[:, 0]) * np.sin(30 * true[:, 1])
     error = float(np.linalg.norm(found.sum(axis=1) - known) / np.linalg.norm(known))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

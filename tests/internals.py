@@ -5,15 +5,15 @@ from typing import Any
 
 # Names by the module that has them.
 NAMES = {
-    "pibls.cells.coarse": "Starts",
+    "pibls.cells.coarse": "CoarseAttempts",
     "pibls.cells.contours": "contours",
-    "pibls.cells.crossings": "powers",
+    "pibls.cells.corner_singularities": "powers",
     "pibls.cells.data_refinement": "DataRefinement",
-    "pibls.cells.edges": "borders inner_edges",
+    "pibls.cells.edges": "borders reentrant_edges",
     "pibls.cells.error_marking": "ErrorMarking",
-    "pibls.cells.ground": "Ground",
+    "pibls.cells.tree_domain": "TreeDomain",
     "pibls.cells.growth": "tree_of",
-    "pibls.cells.iterate": "Newton faces_of residuals",
+    "pibls.cells.iterate": "NewtonFitter faces_of residuals",
     "pibls.cells.layout": "Layout",
     "pibls.cells.linear": "first_tree solve_cells start_of",
     "pibls.cells.local": "PER_CELL",
@@ -22,8 +22,8 @@ NAMES = {
     "pibls.cells.outcome": "field_sizes network_of",
     "pibls.cells.parts": "part_values",
     "pibls.cells.rows": "Rows",
-    "pibls.cells.solve": "Glue",
-    "pibls.cells.spots": "Spots",
+    "pibls.cells.solve": "TreeSolver",
+    "pibls.cells.narrow_features": "NarrowFeatures",
     "pibls.cells.starts": "simple_starts values_from",
     "pibls.cells.state": "TreeState between missed projected",
     "pibls.cells.tree": "Cell contacts leaves refined split_at_planes",
@@ -105,6 +105,7 @@ NAMES = {
     "pibls.problems.inverse.data": "gaussian_plate",
     "pibls.problems.inverse.flaws": "symmetric_sensors",
     "pibls.problems.inverse.numbers": "layered_head",
+    "pibls.problems.manufactured": "manufactured",
     "pibls.problems.evolving": "taylor_green",
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
     "pibls.refinement.stopping": "more_budget",
@@ -136,6 +137,7 @@ NAMES = {
     "pibls.text.vocabulary": "FUNCTIONS",
     "pibls.tuning.automatic": "solve",
     "pibls.tuning.diagnosis": "solve_by_cells",
+    "pibls.tuning.first_word": "first_word",
     "pibls.tuning.fitting": "Fitting estimated_error",
     "pibls.tuning.grow": "residual_points steepness",
     "pibls.tuning.judge": "Judge",
@@ -145,7 +147,7 @@ NAMES = {
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
-    "pibls.wellposed.stability": "grows_without_bound",
+    "pibls.wellposed.stability": "unbounded_growth",
 }
 # Names that several modules have, and modules, under names of their own.
 OTHERS = {

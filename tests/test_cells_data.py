@@ -1,4 +1,4 @@
-"""Data are looked at before they are sampled: narrow features, holes that are lost in a cell, and walls at tangents."""
+"""Data are examined before they are sampled: narrow features, holes lost in a cell, and cell sides at tangents."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from internals import (
     Cell,
     DataRefinement,
     Layout,
+    NarrowFeatures,
     Rows,
-    Spots,
     Switching,
     compile_function,
     draw_reference,
@@ -41,7 +41,7 @@ def missed(expression, *, unit=None, count=12):
         return function(place(U))
 
     known = values(np.linspace(-0.95, 0.95, count)[:, None])
-    return float(Spots(function).missed(place, values, known, INNER, unit=unit)[0])
+    return float(NarrowFeatures(function).missed(place, values, known, INNER, unit=unit)[0])
 
 
 class TestSpots:
@@ -75,7 +75,7 @@ class TestSpots:
         def place(U):
             return (U + 1) / 2
 
-        found = Spots(function).missed(place, lambda U: function(place(U)), known, outer, unit=1.0)
+        found = NarrowFeatures(function).missed(place, lambda U: function(place(U)), known, outer, unit=1.0)
         assert found.tolist() == [0.0]
 
     def test_functions_of_a_user_are_climbed(self):
@@ -138,11 +138,11 @@ class TestTrees:
     def test_cells_are_not_much_larger_than_a_hole(self):
         domain = SQUARE - pb.Disk((x, y), (0.37, 0.59), 0.002)
         layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9, 0))
-        root = DataRefinement(Rows(layout)).followed(layout.root, 1e-2, 500)
+        root = DataRefinement(Rows(layout)).resolving_data(layout.root, 1e-2, 500)
         holding = [c for c in leaves(root) if (c.low < [0.37, 0.59]).all() and (c.high > [0.37, 0.59]).all()]
         assert holding[0].size.max() < 0.1
 
-    def test_walls_keep_off_tangents(self):
+    def test_cell_sides_keep_off_tangents(self):
         layout = Layout(
             pb.Problem(pb.laplacian(u), SQUARE - pb.Disk((x, y), (0.7, 0.5), 0.2), [pb.Dirichlet(u, 0)]),
             draw_reference(2, 6, 0),
@@ -156,9 +156,9 @@ class TestTrees:
         patch = sp.Piecewise((1, (x > R(3, 10)) & (x < R(301, 1000))), (0, True))
         problem = pb.Problem(pb.laplacian(u), SQUARE, [pb.Dirichlet(u, patch, on=SQUARE.bottom)])
         layout = Layout(problem, draw_reference(2, 6, 0))
-        marks = {tuple(mark) for mark in layout.ground.landmarks.round(6).tolist()}
+        marks = {tuple(mark) for mark in layout.tree_domain.landmarks.round(6).tolist()}
         assert {(0.3, 0.0), (0.301, 0.0)} <= marks
-        assert layout.root.crossed() is None
+        assert layout.root.plane_inside() is None
 
     def test_trees_have_an_end(self):
         cell = Cell(np.zeros(1), np.ones(1))
@@ -188,7 +188,7 @@ class TestWaves:
     def first(equation, domain=SQUARE, most=1000):
         problem = pb.Problem(equation, domain, [pb.Dirichlet(u, 0)])
         data = DataRefinement(Rows(Layout(problem, draw_reference(2, 13, 0))))
-        return leaves(data.waved(data.rows.layout.root, 1e-6, most))
+        return leaves(data.resolving_waves(data.rows.layout.root, 1e-6, most))
 
     def test_cells_are_as_short_as_waves_along_each_axis(self):
         along = {len(self.first(u.diff(x, 2) + u.diff(y, 2) + k**2 * u)) for k in (40, 42)}
@@ -250,7 +250,7 @@ class TestIntegrals:
     def summed(source, limit=1e-5):
         layout = Layout(pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
         root = refined(layout.root, {layout.root: [(0, None), (1, None)]})
-        return leaves(DataRefinement(Rows(layout)).summed(root, limit, 1000))
+        return leaves(DataRefinement(Rows(layout)).resolving_integrals(root, limit, 1000))
 
     def test_cells_crowd_where_a_source_is_infinite_and_its_integrals_are_not(self):
         middle = sp.sqrt((x - R(1, 2)) ** 2 + (y - R(1, 2)) ** 2)
@@ -343,7 +343,7 @@ def test_waves_are_resolved_while_a_comparison_is_within_the_budget():
     data = DataRefinement(
         Rows(Layout(pb.Problem(pb.laplacian(u) + 100**2 * u, SQUARE, conditions), draw_reference(2, 13)))
     )
-    needed = len(leaves(data.waved(data.rows.layout.root, 1e-6, 10**6)))
+    needed = len(leaves(data.resolving_waves(data.rows.layout.root, 1e-6, 10**6)))
     found = {budget: len(leaves(first_tree(data, 1e-6, budget=budget))) for budget in (2.0, 4.5, 16.0)}
     shares = {budget: needed * (PER_CELL + 8.0 * data.rows.width**3) / RATE / budget for budget in found}
     assert min(shares.values()) < 0.3 < max(shares.values())

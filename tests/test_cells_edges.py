@@ -11,15 +11,15 @@ import sympy as sp
 import pibls as pb
 from internals import (
     DataRefinement,
-    Glue,
     Layout,
     Rows,
+    TreeSolver,
     borders,
     draw_reference,
     first_tree,
-    inner_edges,
     leaves,
     part_values,
+    reentrant_edges,
 )
 from test_shapes_reading import box
 
@@ -29,7 +29,7 @@ L = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
 
 
 def test_a_cube_without_an_eighth_has_three_edges_that_meet():
-    found, _ = inner_edges(CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)))
+    found, _ = reentrant_edges(CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)))
     expected = [[np.ones(3), np.where(np.arange(3) == axis, 2.0, 1.0)] for axis in range(3)]
     order = np.argsort(found[:, 1].argmax(axis=1))
     np.testing.assert_allclose(found[order], expected, atol=1e-9)
@@ -39,7 +39,7 @@ def test_ways_to_make_an_angle_have_the_same_edge():
     drawn = pb.Extrusion(pb.Polygon((x, y), L), (z, 0, 1))
     cut = pb.Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - pb.Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
     for shape in (drawn, cut):
-        np.testing.assert_allclose(inner_edges(shape)[0], [[[1, 1, 0], [1, 1, 1]]], atol=1e-9)
+        np.testing.assert_allclose(reentrant_edges(shape)[0], [[[1, 1, 0], [1, 1, 1]]], atol=1e-9)
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.3])
@@ -52,7 +52,7 @@ def test_edges_of_triangles_are_joined_and_turn_with_the_solid(turn):
     floor = [(0, 1, 3), (1, 2, 3), (0, 3, 5), (3, 4, 5)]
     caps = [t for a, b, c in floor for t in ((a, c, b), (a + 6, b + 6, c + 6))]
     rotation = np.array([[1, 0, 0], [0, np.cos(turn), -np.sin(turn)], [0, np.sin(turn), np.cos(turn)]])
-    found, _ = inner_edges(pb.Solid((x, y, z), bar @ rotation.T, [*sides, *caps]))
+    found, _ = reentrant_edges(pb.Solid((x, y, z), bar @ rotation.T, [*sides, *caps]))
     ends = np.array([[1, 1, 0], [1, 1, 1]]) @ rotation.T
     np.testing.assert_allclose(found, [ends[np.lexsort(ends.T[::-1])]], atol=1e-9)
 
@@ -62,14 +62,14 @@ def test_convex_round_and_blunt_solids_have_no_sharp_ones():
     pierced = pb.Rectangle((x, -2, 2), (y, -2, 2)) - pb.Polygon((x, y), corners)
     solids = [CUBE, CUBE - pb.Ball((x, y, z), (1, 1, 1), 0.5), pb.Solid((x, y, z), *box((0, 0, 0), (1, 2, 1)))]
     for solid in (*solids, pb.Extrusion(pierced, (z, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1))):
-        assert len(inner_edges(solid)[0]) == 0
+        assert len(reentrant_edges(solid)[0]) == 0
 
 
 def test_triangles_of_a_ball_have_no_edges_to_end_cells_at():
     ball = pytest.importorskip("trimesh").creation.icosphere(subdivisions=2, radius=0.4)
     corners, triangles = box((-1, -1, -1), (2, 2, 2))
     inner = np.asarray(ball.faces)[:, ::-1] + len(corners)
-    found = inner_edges(pb.Solid((x, y, z), [*corners, *ball.vertices], [*triangles, *inner]))
+    found = reentrant_edges(pb.Solid((x, y, z), [*corners, *ball.vertices], [*triangles, *inner]))
     assert [len(own) for own in found] == [0, 0]
 
 
@@ -121,7 +121,7 @@ def _error_on_the_first_tree(shape, exact, most):
     u = pb.field("u", x, y, z)
     problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Dirichlet(u, exact)])
     rows = Rows(Layout(problem, draw_reference(3, 8, 0)))
-    fit = Glue(rows).solve(first_tree(DataRefinement(rows), 1e-3))
+    fit = TreeSolver(rows).solve(first_tree(DataRefinement(rows), 1e-3))
     assert len(fit.parts) < most
     apart = size = 0.0
     for part in fit.parts:

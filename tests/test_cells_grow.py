@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Glue, Layout, Rows, draw_reference, network_of, rule_count, tree_of
+from internals import Layout, Rows, TreeSolver, draw_reference, network_of, rule_count, tree_of
 from pibls.errors import InputError, ResourceError
 
 
@@ -26,7 +26,7 @@ def corner():
 def test_the_tree_of_a_solution_is_rebuilt_from_its_arrays(corner):
     record = corner.diagnostics
     layout = Layout(corner.problem, draw_reference(2, record.settings["degree"], record.seed))
-    again = network_of(layout, Glue(Rows(layout)).solve(tree_of(corner.network, layout.root)))
+    again = network_of(layout, TreeSolver(Rows(layout)).solve(tree_of(corner.network, layout.root)))
     for name in ("tree", "cuts", "centers", "halves"):
         assert (getattr(again, name) == getattr(corner.network, name)).all()
     scale = np.abs(corner.network.weights).max()

@@ -8,12 +8,12 @@ import sympy as sp
 
 import pibls as pb
 from internals import (
+    CoarseAttempts,
     DataRefinement,
-    Glue,
     Layout,
-    Newton,
+    NewtonFitter,
     Rows,
-    Starts,
+    TreeSolver,
     TreeState,
     between,
     draw_reference,
@@ -65,12 +65,12 @@ def norm(lacking):
 def test_a_settled_state_lacks_what_the_linear_solve_could_not_fulfil(make):
     layout = layout_of(make())
     root = layout.root.halved(0)
-    found = Newton(layout, 1e-12).settle(root, values_from(zero, make()))
+    found = NewtonFitter(layout, 1e-12).settle(root, values_from(zero, make()))
     assert found.settled
     again, rows = found.fit, Rows(layout)
     for _ in range(4):
         rows.state = TreeState(layout, again.weights)
-        again = Glue(rows).solve(root)
+        again = TreeSolver(rows).solve(root)
     # Two computations without anything in common but the scales: by elimination, and row by row. The first has sums
     # over branches of the tree as well.
     found = norm(residuals(rows, faces_of(rows, root), rows.state))
@@ -136,7 +136,7 @@ def test_a_measured_residual_is_that_of_the_equation():
 def test_steps_shrink_like_squares_on_a_fixed_tree():
     problem = pb.problems.cubic_reaction()
     layout = layout_of(problem)
-    newton = Newton(layout, 1e-14)
+    newton = NewtonFitter(layout, 1e-14)
     newton.settle(layout.root.halved(1), values_from(zero, problem))
     left = [np.sqrt(max(0.0, entry["removable"] ** 2)) for entry in newton.history]
     assert len(left) <= 6
@@ -150,7 +150,7 @@ def test_a_share_of_the_nonlinearity_goes_from_the_linear_part_to_the_whole():
     start = projected(layout, layout.root, values_from(zero, problem))
     middle = []
     for share in (0.0, 0.5, 1.0):
-        fit = Newton(layout, 1e-10).descend(layout.root, start, share=share).fit
+        fit = NewtonFitter(layout, 1e-10).descend(layout.root, start, share=share).fit
         middle.append(values_of(layout, fit)(fit.parts[0], np.array([[0.5]]))[0, 0])
     # u'' + 1 + u = 0 at share zero.
     assert middle[0] == pytest.approx((1 - np.cos(0.5)) / np.cos(0.5), rel=1e-6)
@@ -164,7 +164,7 @@ def test_more_diffusion_is_the_same_as_a_larger_coefficient():
     conditions = [pb.Dirichlet(w, -sp.tanh(x / sp.Rational(1, 5)))]
     same = pb.Problem(thick.equations, thick.domain, conditions)
     start = projected(layout, layout.root, values_from(zero, thin))
-    one = Newton(layout, 1e-10).descend(layout.root, start, diffusion=4.0).fit
+    one = NewtonFitter(layout, 1e-10).descend(layout.root, start, diffusion=4.0).fit
     other = solve(same, 1e-8)
     X = np.linspace(-0.9, 0.9, 7)[:, None]
     np.testing.assert_allclose(values_of(layout, one)(one.parts[0], X)[:, 0], other(X[:, 0]), atol=1e-5)
@@ -178,7 +178,7 @@ def test_fields_are_told_on_finer_trees():
     weights = projected(layout, root, start)
     assert missed(layout, weights, start) < 1e-8
     fine = refined(root, {root: [(0, None), (1, None)]})
-    newton = Newton(layout, 1e-6)
+    newton = NewtonFitter(layout, 1e-6)
     fit = newton.settle(root, start).fit
     (part,) = fit.parts
     again = projected(layout, fine, values_of(layout, fit), fit.weights)
@@ -371,7 +371,7 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     problem = bratu(3)
     layout = layout_of(problem, 10)
     budget = Budget(10.0)
-    found = Starts(Newton(layout, 1e-3, budget), budget, 0).solution(
+    found = CoarseAttempts(NewtonFitter(layout, 1e-3, budget), budget, 0).solution(
         first_tree(DataRefinement(Rows(layout)), 1e-3), None
     )
     assert found.failure == ""
@@ -393,7 +393,9 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
     problem = pb.Problem(width**2 * laplacian(u2) + u2 - u2**3, box, [pb.Dirichlet(u2, exact)])
     layout = layout_of(problem)
     budget = Budget(10.0)
-    found = Starts(Newton(layout, 1e-3, budget), budget, 0)._thinned(first_tree(DataRefinement(Rows(layout)), 1e-3))
+    found = CoarseAttempts(NewtonFitter(layout, 1e-3, budget), budget, 0)._thinned(
+        first_tree(DataRefinement(Rows(layout)), 1e-3)
+    )
     assert found is not None
     X = box.sample(500, "kronecker", 1)
     values = network_of(layout, found.descent.fit).evaluate(X, [(0, 0)])[0, 0][:, 0]
@@ -403,6 +405,6 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
 def test_no_other_start_is_tried_once_too_much_is_spent():
     problem = bratu(10)  # without a solution
     layout = layout_of(problem)
-    starts = Starts(Newton(layout, 1e-3, budget := Budget(1e-6)), budget, 0)
+    starts = CoarseAttempts(NewtonFitter(layout, 1e-3, budget := Budget(1e-6)), budget, 0)
     starts.solution(first_tree(DataRefinement(Rows(layout)), 1e-3), None)
     assert starts.tried == ["zero"]

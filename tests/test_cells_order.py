@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Glue, Layout, Rows, branches, draw_reference, leaves, network_of, order, refined
+from internals import Layout, Rows, TreeSolver, branches, draw_reference, leaves, network_of, order, refined
 
 x, y = pb.coordinates("x y")
 u = pb.field("u", x, y)
@@ -28,8 +28,8 @@ def along_halves(root, numbers, sizes, alike, sums):
     return order._halves(root, numbers, len(sizes))
 
 
-def widest(glue):
-    return max(batch.at.shape[1] for batch in glue._tree.batches if batch.join is not None)
+def widest(solver):
+    return max(batch.at.shape[1] for batch in solver._tree.batches if batch.join is not None)
 
 
 @pytest.mark.parametrize("levels", [3, 7])
@@ -37,9 +37,9 @@ def test_every_order_gives_the_same_solution(levels, monkeypatch):
     X, found = SQUARE.sample(300), []
     for way in (order.cheaper, along_halves):
         monkeypatch.setattr(branches, "cheaper", way)
-        glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 13))))
-        fit = glue.solve(graded(glue.layout.root, levels))
-        found.append(network_of(glue.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0])
+        solver = TreeSolver(Rows(Layout(PROBLEM, draw_reference(2, 13))))
+        fit = solver.solve(graded(solver.layout.root, levels))
+        found.append(network_of(solver.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0])
     exact = PROBLEM.exact_values(X)["u"]
     assert np.abs(found[0] - exact).max() < 1e-8
     np.testing.assert_allclose(*found, rtol=0, atol=1e-8)
@@ -48,20 +48,20 @@ def test_every_order_gives_the_same_solution(levels, monkeypatch):
 def test_cells_that_shrink_towards_a_point_are_joined_around_it():
     widths = []
     for levels in (4, 8, 12):
-        glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 5))))
-        glue.solve(graded(glue.layout.root, levels))
-        widths.append(widest(glue))
+        solver = TreeSolver(Rows(Layout(PROBLEM, draw_reference(2, 5))))
+        solver.solve(graded(solver.layout.root, levels))
+        widths.append(widest(solver))
     assert widths[2] == widths[1]
     assert widths[1] <= 2 * widths[0]
 
 
 def test_equal_cells_are_joined_along_halves_and_share_their_unions():
-    glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 5))))
-    root = glue.layout.root
+    solver = TreeSolver(Rows(Layout(PROBLEM, draw_reference(2, 5))))
+    root = solver.layout.root
     for _ in range(3):
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
-    glue.solve(root)
-    unions = [batch for batch in glue._tree.batches if batch.join is not None]
+    solver.solve(root)
+    unions = [batch for batch in solver._tree.batches if batch.join is not None]
     assert sum(len(batch.branches) for batch in unions) == 63
     assert sum(len(batch.factor.triangle) for batch in unions) < 40
 
@@ -86,13 +86,14 @@ def test_sums_of_halves_add_up_and_are_those_that_rows_define():
     exact = sp.exp(-30 * (x - sp.Rational(1, 3)) ** 2 - 20 * y**2)
     source = -sum(exact.diff(axis, 2) for axis in (x, y))
     problem = pb.Problem(-pb.laplacian(u) - source, SQUARE, [pb.Dirichlet(u, exact)])
-    glue = Glue(Rows(Layout(problem, draw_reference(2, 4))))
-    unknowns, left = glue._eliminated(glue.branches.of(graded(glue.layout.root, 3)))
+    solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 4))))
+    solver.solve(graded(solver.layout.root, 3))
+    unknowns, left = solver._eliminated(lambda tree: tree.loads)
     sizes = [np.abs(own).max() for own in unknowns.sums.values()]
     missed = [np.abs(load.heavy).max() for load in left.values()]
     assert max(sizes) > 1e-6
     assert max(missed) < 1e-3 * max(sizes)
-    for batch in glue._tree.batches:
+    for batch in solver._tree.batches:
         for branch in batch.branches if batch.join is not None else ():
             one, two = (unknowns.sums[half] for half in branch.halves)
             np.testing.assert_allclose(one + two, unknowns.sums[branch], atol=1e-12)

@@ -248,8 +248,8 @@ def test_boxes_are_cut_into_whole_cells(d):
     parts = parts_of(layout, root)
     assert all(part.whole for part in parts)
     assert len(parts) == len(leaves(root))
-    assert sum(part.volume for part in parts) == pytest.approx(layout.ground.domain.measure)
-    assert boundary_size(layout, root) == pytest.approx(layout.ground.domain.boundary.measure)
+    assert sum(part.volume for part in parts) == pytest.approx(layout.tree_domain.domain.measure)
+    assert boundary_size(layout, root) == pytest.approx(layout.tree_domain.domain.boundary.measure)
 
 
 def test_points_on_faces_are_owned_once():
@@ -276,7 +276,7 @@ def test_cells_cut_together_are_those_cut_one_by_one(name):
         sums = [sorted(float(rule.weights.sum()) for rule in part.boundary.values()) for part in (one, two)]
         np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-12)
     faces = [
-        sorted(float(face.weights.sum()) for many in layout.walls.faces_of(list(contacts(tree))) for face in many)
+        sorted(float(face.weights.sum()) for many in layout.face_finder.faces_of(list(contacts(tree))) for face in many)
         for layout, tree in zip((together, alone), trees, strict=True)
     ]
     np.testing.assert_allclose(faces[0], faces[1], rtol=0, atol=1e-12)
@@ -286,10 +286,10 @@ def test_functions_of_a_higher_degree_use_the_cut_that_is_known():
     layout = layout_of(domains()["annulus"])
     root = split(layout.root, 1)
     before = layout.parts_of(leaves(root))
-    fitted = dict(layout.ground.fitted)
+    fitted = dict(layout.tree_domain.slice_pieces)
     richer = layout.enriched(2)
     after = richer.parts_of(leaves(root))
-    assert fitted == layout.ground.fitted
+    assert fitted == layout.tree_domain.slice_pieces
     assert any(fitted.values())
     for one, two in zip(before, after, strict=True):
         assert len(two.points) > len(one.points)

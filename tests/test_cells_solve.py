@@ -13,11 +13,11 @@ import pibls as pb
 from internals import (
     CellNetwork,
     ErrorMarking,
-    Glue,
     Layout,
     Progress,
     Rows,
     Tails,
+    TreeSolver,
     draw_reference,
     field_sizes,
     leaves,
@@ -59,12 +59,12 @@ def test_errors_fall_with_the_size_of_cells_as_the_degree_says(degree, wave_numb
     exact = sp.sin(14 * x + 1) * sp.cos(11 * y)
     problem = manufactured(lambda w: laplace(w) + wave_number**2 * w, exact, [pb.Dirichlet(u, exact)])
     layout = Layout(problem, draw_reference(2, degree))
-    glue, root = Glue(Rows(layout)), layout.root
+    solver, root = TreeSolver(Rows(layout)), layout.root
     X = SQUARE.sample(500)
     errors = []
     for _ in range(4):
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
-        values = network_of(layout, glue.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
+        values = network_of(layout, solver.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
         errors.append(float(np.abs(values - problem.exact_values(X)["u"]).max()))
     rates = np.log2(np.array(errors[:-1]) / errors[1:])
     assert rates[1:].min() > degree - 0.5
@@ -75,11 +75,11 @@ def test_functions_of_a_degree_end_at_a_floor_and_stay_there(degree, floor):
     # Sines on a cell are nearly polynomials, however small the cell: how nearly, the degree decides.
     problem = manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)])
     layout = Layout(problem, draw_reference(2, degree))
-    glue, root = Glue(Rows(layout)), layout.root
+    solver, root = TreeSolver(Rows(layout)), layout.root
     X = SQUARE.sample(500)
     for _ in range(4):
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
-    values = network_of(layout, glue.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
+    values = network_of(layout, solver.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
     assert np.abs(values - problem.exact_values(X)["u"]).max() < floor
 
 
@@ -89,17 +89,17 @@ def test_cells_along_the_boundary_that_share_a_factorisation_are_solved_as_if_ea
     problem = pb.Problem(sp.Eq(-laplace(u) + u, sp.sin(5 * x + y)), SQUARE, conditions)
     fits, counts = [], []
     for shared in (True, False):
-        glue = Glue(Rows(Layout(problem, draw_reference(2, 7, 0))))
+        solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 7, 0))))
         if not shared:
-            monkeypatch.setattr(glue.local, "_configuration", lambda part, faces, rows: (None, faces))
-        made = Mock(wraps=glue.local._made_of)
-        monkeypatch.setattr(glue.local, "_made_of", made)
-        root = glue.layout.root
+            monkeypatch.setattr(solver.local, "_configuration", lambda part, faces, rows: (None, faces))
+        made = Mock(wraps=solver.local._made_of)
+        monkeypatch.setattr(solver.local, "_made_of", made)
+        root = solver.layout.root
         for _ in range(3):
             root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
-        fit = glue.solve(root)
+        fit = solver.solve(root)
         counts.append(made.call_count)
-        fits.append(network_of(glue.layout, fit).evaluate(SQUARE.sample(300), [(0, 0)])[0, 0])
+        fits.append(network_of(solver.layout, fit).evaluate(SQUARE.sample(300), [(0, 0)])[0, 0])
     # In whatever order faces are eliminated: inside, at three sides and two corners, and each cell at the top.
     assert counts == [6 + 8, 64]
     np.testing.assert_allclose(*fits, rtol=0, atol=1e-10)
@@ -186,7 +186,7 @@ def test_values_that_switch_at_a_corner_without_a_slope_there():
     turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
     exact = (x**2 + y**2) ** sp.Rational(2, 5) * sp.sin(sp.Rational(4, 5) * turn)
     layout = Layout(pb.Problem(pb.laplacian(u), wedge, [pb.Dirichlet(u, exact)]), draw_reference(2, 5, 0))
-    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.ground.landmarks)
+    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.tree_domain.landmarks)
 
 
 def test_what_flows_through_a_union_of_shapes_is_in_balance():
@@ -198,7 +198,7 @@ def test_what_flows_through_a_union_of_shapes_is_in_balance():
 
 @pytest.mark.parametrize("near", [1e-9, 1e-6])
 def test_a_quarter_of_a_tube_under_pressure(near):
-    """At its corners arcs are along the walls that go through them, and sides are told apart by a tolerance."""
+    """At its corners arcs are along the cell sides that go through them, and sides are told apart by a tolerance."""
     lame, shear = sp.Rational(15, 26), sp.Rational(5, 13)
     mean, turn = 1 / (6 * (lame + shear)), 1 / (6 * shear)
     r2 = x**2 + y**2
@@ -255,7 +255,7 @@ def test_a_ball_that_air_cools(level):
     root = layout.root
     for _ in range(level):
         root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
-    network = network_of(layout, Glue(Rows(layout)).solve(root))
+    network = network_of(layout, TreeSolver(Rows(layout)).solve(root))
     X, zero = ball.sample(500, seed=1), (0, 0, 0)
     true = sp.lambdify((x, y, z), exact)(*X.T)
     assert np.abs(network.evaluate(X, [zero])[zero][:, 0] - true).max() < 1e-4 * np.abs(true).max()
@@ -272,7 +272,7 @@ def test_what_a_ball_cuts_off_of_a_corner_of_a_cell_is_determined_like_the_rest(
     for _ in range(2):
         root = refined(root, dict.fromkeys(leaves(root), axes))
     root = refined(root, {leaf: axes for leaf in leaves(root) if not all(part.whole for part in layout.parts(leaf))})
-    fit = Glue(Rows(layout)).solve(root)
+    fit = TreeSolver(Rows(layout)).solve(root)
     smallest = min(fit.parts, key=lambda part: part.volume)
     assert smallest.volume < 1e-6
     true = sp.lambdify((x, y, z), exact)
@@ -370,7 +370,7 @@ def test_cells_in_which_a_solution_is_next_to_nothing_are_no_rough_ones(is_point
     root = layout.root
     for _ in range(2):
         root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
-    fit, marker = Glue(Rows(layout)).solve(root), ErrorMarking(layout)
+    fit, marker = TreeSolver(Rows(layout)).solve(root), ErrorMarking(layout)
     assert not marker.is_smooth(fit)
     assert marker.seems_smooth(fit, field_sizes(layout, fit)) != is_point
 
@@ -443,7 +443,7 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
     def at_once(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Glue, "solve", at_once)
+    monkeypatch.setattr(TreeSolver, "solve", at_once)
     with pytest.raises(KeyboardInterrupt):
         pb.solve(pb.problems.helmholtz())
 
@@ -460,16 +460,16 @@ def test_stages_tell_of_finer_and_finer_trees(singular):
 def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
     # One cell beside three of other widths: they share one set of polynomials with it, and nothing is lost by that.
     problem = manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)])
-    glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
-    root = glue.layout.root.halved(0)
+    solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 13, 0))))
+    root = solver.layout.root.halved(0)
     root = refined(root, {root.halves[1]: [(1, None)]})
     lower, upper = root.halves[1].halves
     root = refined(root, {lower: [(1, None)], upper: [(0, None), (0, None)]})
-    fit = glue.solve(root)
-    beside = [wall for wall in glue.local.walls.values() if wall.part.cell is root.halves[0]]
+    fit = solver.solve(root)
+    beside = [side for side in solver.local.coarse_sides.values() if side.part.cell is root.halves[0]]
     assert len(beside) == 3
     assert len(set(beside)) == 1
     X = SQUARE.sample(500, "kronecker", 0)
     exact = sp.lambdify((x, y), WAVES)(*X.T)
-    apart = np.abs(network_of(glue.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0] - exact).max()
+    apart = np.abs(network_of(solver.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0] - exact).max()
     assert apart < 1e-6 * np.abs(exact).max()

@@ -71,7 +71,7 @@ def test_splits_go_through_marks_that_are_not_too_near_an_end():
 
 def test_splits_do_not_go_through_marks_at_which_the_boundary_is_along_them():
     mark = np.array([[0.5, 0.4]])
-    along_first = np.array([[0, 0.5, 0.4]])  # the boundary is along a wall across the first axis there
+    along_first = np.array([[0, 0.5, 0.4]])  # the boundary is along a cell side across the first axis there
     cell = Cell(np.zeros(2), np.ones(2), marks=mark, tangents=along_first)
     assert cell.halved(0).at == 0.4
     assert cell.halved(1).at == 0.4
@@ -82,8 +82,8 @@ def test_cells_are_halved_across_the_edges_in_them_not_along():
     upright = [[1.0, 1.0, 0.0], [1.0, 1.0, 2.0]]
     slanted = [[0.0, 0.0, 3.0], [3.0, 3.0, 3.0]]
     root = Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([upright]))
-    assert root.across == [0, 1]
-    assert Cell(np.zeros(3), np.ones(3), edges=np.empty((0, 2, 3))).across == [0, 1, 2]
+    assert root.axes_to_corners == [0, 1]
+    assert Cell(np.zeros(3), np.ones(3), edges=np.empty((0, 2, 3))).axes_to_corners == [0, 1, 2]
     assert root.has_corner
     halved = refined(root, {root: [(axis, None) for axis in range(3)]})
     assert halved.at == 1.0  # through the edge
@@ -95,19 +95,19 @@ def test_cells_are_halved_across_the_edges_in_them_not_along():
     # Where only the end of an edge touches a cell, there is nothing along it.
     assert sum(cell.has_corner for cell in leaves(tall)) == 4
     both = Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([upright, slanted]))
-    assert both.across == [0, 1, 2]
-    assert Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([slanted])).across == [0, 1, 2]
+    assert both.axes_to_corners == [0, 1, 2]
+    assert Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([slanted])).axes_to_corners == [0, 1, 2]
 
 
 def test_planes_among_the_marks_run_through_cells_until_they_are_split_there():
     corner, plane = [0.4, 0.9], [np.nan, 0.3]
     cell = Cell(np.zeros(2), np.ones(2), marks=np.array([corner, plane]))
     assert cell.has_corner
-    assert cell.crossed() == (1, 0.3)
+    assert cell.plane_inside() == (1, 0.3)
     below, above = cell.halved(1, 0.3).halves
-    assert (below.crossed(), above.crossed()) == (None, None)
+    assert (below.plane_inside(), above.plane_inside()) == (None, None)
     assert (below.has_corner, above.has_corner) == (False, True)
-    assert cell.halved(0).halves[1].crossed() == (1, 0.3)
+    assert cell.halved(0).halves[1].plane_inside() == (1, 0.3)
     assert not Cell(np.zeros(2), np.ones(2), marks=np.array([plane])).has_corner
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json, runner
-from internals import Glue
+from internals import TreeSolver
 from internals import solve as plain_solve
 from pibls import tuning
 from pibls.cli import app
@@ -234,7 +234,7 @@ def test_debug_shows_the_traceback(cosine):
 
 def test_an_interrupted_solve_keeps_the_best_answer(cosine, monkeypatch):
     """The third tree of a search is interrupted; the first one, compared with the second, is told."""
-    solve, trees = Glue.solve, []
+    solve, trees = TreeSolver.solve, []
 
     def counted(self, root):
         if len(trees) == 2:
@@ -242,7 +242,7 @@ def test_an_interrupted_solve_keeps_the_best_answer(cosine, monkeypatch):
         trees.append(solve(self, root))
         return trees[-1]
 
-    monkeypatch.setattr(Glue, "solve", counted)
+    monkeypatch.setattr(TreeSolver, "solve", counted)
     record = call_json("solve", cosine, "--tol", "1e-40", code=3)
     assert "interrupted" in record["message"]
     assert record["nodes"] == trees[0].unknowns

@@ -227,6 +227,8 @@ def test_a_stored_solution_has_the_same_quantities(torsion, tmp_path):
     [
         (lambda s: s.integral(pb.normal(x, y)[0] * u), "outward normal"),
         (lambda s: s.integral([u]), "one expression"),
+        (lambda s: s.integral(u > 0.1), "one expression"),
+        (lambda s: s.integral(pb.inside(u)), "inside and outside"),
         (lambda s: s.integral(v), "asked about v"),
         (lambda s: s.integral(u, over=3), "must be a part of the boundary"),
         (lambda s: s.integral(u, at=1), "is a time"),
@@ -267,3 +269,35 @@ def test_a_goal_without_bound_is_not_met():
         pb.solve(problem, goal=lambda solution: 3, tol=1e-2)
     with pytest.raises(pb.PiblsError, match="a method or points of your own"):
         pb.solve(problem, goal=pb.mean(u), method=pb.PIELM(nodes=10))
+
+
+def test_a_point_cloud_has_means_at_most():
+    angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    inner = pb.Disk((x, y), (0, 0), 1).sample(300)
+    cloud = pb.PointCloud((x, y), inner, circle, normals=circle)
+    solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), 4), cloud, [pb.Dirichlet(u, 0)]), tol=1e-3)
+    assert within(solution.mean(pb.normal_derivative(u), over=cloud.boundary), -2)
+    for ask in (lambda: solution.flow(cloud.boundary), lambda: solution.maximum(u), lambda: solution.mean(u)):
+        with pytest.raises(pb.PiblsError):
+            ask()
+
+
+def test_values_that_are_no_numbers_are_told(torsion):
+    found = torsion.integral(sp.log(u - 2))
+    assert np.isnan(found.value)
+    assert "not a finite real number" in found.note
+    assert np.isinf(torsion.maximum(1 / u).error)
+
+
+def test_complex_expressions_have_complex_values():
+    psi, line = pb.field("psi", x, complex=True), pb.Interval((x, 0, 1))
+    wave = sp.exp(sp.I * x)
+    solution = pb.solve(pb.Problem(sp.Eq(psi.diff(x, 2) + psi, 0), line, [pb.Dirichlet(psi, wave)]))
+    slope = solution.value(psi.diff(x))
+    assert slope([[0.5]]) == pytest.approx(1j * np.exp(0.5j), abs=1e-7)
+    assert 0 < slope.error([[0.5]])[0] < 1e-6
+    assert within(solution.integral(psi * sp.conjugate(psi)), 1)
+    assert within(solution.maximum(sp.im(psi)), np.sin(1))
+    with pytest.raises(pb.PiblsError, match="takes a real expression"):
+        solution.integral(psi)

@@ -110,7 +110,7 @@ def test_a_deadline_ends_it_between_stages():
     stop, course = course_of(listed)
     assert stop.reason is Reason.DEADLINE
     assert "0 s have passed" in str(stop)
-    assert len(course.every) == 1
+    assert len(course.comparisons) == 1
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,16 @@ def test_an_expression_is_drawn_with_its_own_error(solved):
     assert plot(solved, u, n=N).axes[0].get_title() == "Solution u"
 
 
+def test_complex_values_are_refused_and_their_parts_drawn():
+    psi = field("psi", x, complex=True)
+    ends = [pb.Dirichlet(psi, 1)]
+    found = pb.solve(Problem(sp.Eq(psi.diff(x, 2) + psi, sp.I * x), pb.Interval((x, 0, 1)), ends), tol=1e-4)
+    with pytest.raises(InputError, match=r"complex values. Draw its real part with sympy.re"):
+        plot(found, psi.diff(x), n=N)
+    axes = plot(found, sp.Abs(psi), n=N).axes[0]
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.abs(found(np.linspace(0, 1, N)[:, None])), rtol=1e-9)
+
+
 def test_one_field_on_axes_of_ones_own_with_words_and_colours(solved):
     one, other = Figure().subplots(1, 2)
     figure = plot(solved, u.diff(x), ax=other, cmap="cividis", label="Slope", unit="1/m", n=N)

@@ -110,6 +110,14 @@ def test_fields_with_greek_names_are_written(tmp_path):
     assert meshio.read(solution.to_vtk(tmp_path / "a.vtu")).point_data["φ"].max() == pytest.approx(1 / 8)
 
 
+def test_a_complex_field_is_two_real_ones(tmp_path):
+    psi = pb.field("psi", x, complex=True)
+    solution = pb.solve(pb.Problem(psi.diff(x, 2) + sp.I * psi - 1, pb.Interval((x, 0, 1)), [pb.Dirichlet(psi, 0)]))
+    with xarray.open_dataset(solution.to_netcdf(tmp_path / "a.nc", n=5)) as table:
+        assert np.array_equal(table.psi_re + 1j * table.psi_im, solution(table.x.values))
+        assert np.allclose(np.hypot(table.psi_re_error, table.psi_im_error), solution.error_field(table.x.values))
+
+
 def test_a_table_has_a_row_for_each_point_of_the_domain(annulus, tmp_path):
     frame = annulus.to_pandas(n=31)
     radius = np.hypot(frame.x, frame.y)

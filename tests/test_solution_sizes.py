@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from internals import SHARE, natural_sizes, reference_sizes
+from internals import SHARE, manufactured, natural_sizes, reference_sizes
 from pibls.errors import ProblemError
 from pibls.problem import Problem
 
@@ -74,3 +74,40 @@ def test_fields_that_have_a_size_keep_it_and_one_alone_has_no_other() -> None:
     assert reference_sizes(alone, {"u": 0.0}) == {"u": 0.0}
     with pytest.raises(ProblemError, match="no relative error"):
         pb.solve(alone).true_error()
+
+
+def traces(size: sp.Expr) -> Problem:
+    """Two fields of very different sizes; the small one enters the equation of the large one."""
+    shape = pb.Rectangle((x, 0, 1), (y, 0, 1))
+    exact = {u: sp.exp(x) * sp.cos(y), v: size * sp.sin(8 * x) * sp.cos(7 * y)}
+    equations = [
+        manufactured(-pb.laplacian(u) + u - v, exact, shape),
+        manufactured(-pb.laplacian(v) + v + u, exact, shape),
+    ]
+    return Problem(equations, shape, [pb.Dirichlet(of, value) for of, value in exact.items()], exact)
+
+
+def test_a_trace_is_as_accurate_as_the_estimate_says() -> None:
+    solution = pb.solve(traces(sp.Rational(1, 10**6)), tol=1e-4)
+    assert solution.status == "converged"
+    assert max(solution.error_estimates.values()) == solution.error_estimate
+    X = solution.problem.domain.sample(1000)
+    found, exact = solution(X), solution.problem.exact_values(X)
+    for name, estimate in solution.error_estimates.items():
+        error = np.linalg.norm(found[name] - exact[name]) / np.linalg.norm(exact[name])
+        assert estimate / 3 < error < 3 * estimate
+
+
+def test_a_field_that_is_zero_to_rounding_is_measured_by_the_others() -> None:
+    # Data of the size of rounding say no more than zero does.
+    sizes = {"u": 1.0, "v": 1e-17}
+    assert reference_sizes(traces(sp.Float(1e-17)), sizes)["v"] > 1e-4
+    assert reference_sizes(traces(sp.Rational(1, 10**10)), {"u": 1.0, "v": 1e-10})["v"] == 1e-10
+
+
+def test_estimates_of_one_field_and_of_none() -> None:
+    alone = pb.solve(pb.problems.poisson(), tol=1e-4)
+    assert alone.error_estimates == {"u": alone.error_estimate}
+    assert (
+        pb.PIELM(nodes=20).fit(pb.problems.poisson(), pb.Points.sample(pb.problems.poisson(), 50)).error_estimates == {}
+    )

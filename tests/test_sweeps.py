@@ -223,6 +223,27 @@ def test_files_are_told_apart_by_all_that_counts(tmp_path):
     assert len(names) == 12
 
 
+def test_what_only_python_knows_is_not_kept(tmp_path):
+    y, square = pb.coordinates("y"), pb.Rectangle((x, 0, 1), (pb.coordinates("y"), 0, 1))
+    v = pb.field("v", x, y)
+    disk = pb.Disk((x, y), (0, 0), 2)
+    for part in (
+        square.boundary.where(lambda X: X[:, 0] < 0.5),
+        (square & disk).boundary.where(lambda X: X[:, 1] < 0.5),
+    ):
+        domain = square if part.domain == square else square & disk
+        problem = pb.Problem(pb.laplacian(v), domain, [pb.Dirichlet(v, 1, on=part)])
+        with pytest.raises(InputError, match=r"the predicate of .* which is a Python function"):
+            file_of(tmp_path, problem, {"k": 1}, {"tol": 1e-6})
+
+
+def test_parts_of_a_file_are_told_apart(tmp_path):
+    text = 'equations = "laplacian(u) = 0"\n[domain]\nshape = "rectangle"\nx = [0, 1]\ny = [0, 1]\n'
+    text += '[[conditions]]\nkind = "dirichlet"\nvalue = 1\nwhere = "x < SHARE"\n'
+    problems = [pb.text.read_text(text.replace("SHARE", share)).problem for share in ("0.5", "0.50000000000001")]
+    assert len({file_of(tmp_path, problem, {"k": 1}, {}) for problem in problems}) == 2
+
+
 def test_names_of_files_are_the_same_in_every_process(tmp_path):
     code = "from internals import file_of; from pathlib import Path; from sweep_helpers import rod\n"
     code += "print(file_of(Path(), rod().at(k=1.5, load=2), {'k': 1.5}, {'tol': 1e-6}))"
@@ -307,6 +328,19 @@ def test_sensitivities_agree_with_differences(case):
     near, far = ((at(place + h) - at(place - h)) / (2 * h) for h in (step, 2 * step))
     found = pb.solve(problem.at(k=place)).sensitivity(lambda s: s(X)[0], k)
     assert found[0] == pytest.approx((4 * near - far) / 3, rel=1e-6)
+
+
+def test_sensitivities_belong_to_the_solution_at_hand():
+    k = pb.parameter("k")
+    problem = pb.Problem(sp.Eq(-u.diff(x, 2), k * sp.exp(u)), line, [pb.Dirichlet(u, 0)])  # Bratu's has two solutions
+    for start in (None, 4 * sp.sin(sp.pi * x)):
+        own = pb.solve(problem.at(k=1.0), start=start)
+        near, far = (
+            [float(pb.solve(problem.at(k=1.0 + s * h), start=own, tol=1e-9)([0.5])[0]) for s in (1, -1)]
+            for h in (1e-3, 2e-3)
+        )
+        slope = (4 * (near[0] - near[1]) / 2e-3 - (far[0] - far[1]) / 4e-3) / 3
+        assert own.sensitivity(lambda s: s([0.5])[0], k)[0] == pytest.approx(slope, rel=1e-6)
 
 
 def test_sensitivities_that_are_refused(tmp_path):

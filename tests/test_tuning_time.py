@@ -43,7 +43,7 @@ def test_what_stalls_in_space_time_is_tried_by_lines(monkeypatch: pytest.MonkeyP
     equation = sp.Eq(u.diff(t) + u.diff(x) / 20, sp.Rational(1, 20))
     problem = pb.Problem(equation, interval * pb.TimeInterval(t, 0, 1), conditions, exact)
     # Few cells, and no finer ones: whatever the first ones leave is too much.
-    monkeypatch.setattr(loop.DataRefinement, "followed", lambda _, root, *__: root)
+    monkeypatch.setattr(loop.DataRefinement, "resolving_data", lambda _, root, *__: root)
     monkeypatch.setattr(loop.Loop, "limit", lambda *_: Stop(Reason.EXHAUSTED, "it ends here"))
     assert pb.solve(problem, tol=1e-5, time="space-time").status == "stalled"
     solution = pb.solve(problem, tol=1e-5, budget=60)

@@ -30,6 +30,7 @@ _LISTS = {
     "families": ("families.families",),
     "fresh": ("fresh.fresh",),
     "bodies": ("bodies.bodies",),
+    "words": ("words_open.words_open", "words_aside.words_aside"),
 }
 SETS = tuple(_LISTS)
 

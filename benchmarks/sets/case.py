@@ -35,6 +35,8 @@ class Case:
         Errors below it may be those of the reference.
     expected
         The status that a right answer has. ``"stalled"`` stands for a model that its data contradict.
+    told
+        A word that the message of a right answer contains.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Case:
     accuracy: float = 0.0
     expected: str = "converged"
     estimate: Measure | None = None
+    told: str = ""
 
 
 def exact_error(solution: pb.Solution) -> float:
@@ -68,14 +71,17 @@ def collected() -> tuple[Callable[..., Any], dict[str, Case]]:
     """
     cases: dict[str, Case] = {}
 
-    def case(kind: str, reference: Reference | None = None, error: Measure | None = None) -> Callable[..., Any]:
+    def case(
+        kind: str, reference: Reference | None = None, error: Measure | None = None, told: str = ""
+    ) -> Callable[..., Any]:
         def listed(make: Build) -> Build:
             def by_reference(solution: pb.Solution) -> float:
                 return exact_error(solution) if reference is None else _reference_error(solution, reference)
 
             ill = kind == "ill-posed"
             judge = None if ill else error or by_reference
-            cases[make.__name__] = Case(make.__name__, make, judge, kind, expected="ill-posed" if ill else "converged")
+            expected = "ill-posed" if ill else "converged"
+            cases[make.__name__] = Case(make.__name__, make, judge, kind, expected=expected, told=told)
             return make
 
         return listed

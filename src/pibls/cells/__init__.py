@@ -1,4 +1,4 @@
-"""A tree of small networks: the domain cut into cells that adapt to the problem, each with the same few functions.
+"""Solves on a tree of cells that adapts to the problem; every cell has the same few functions.
 
 >>> from pibls.problems import helmholtz
 >>> solution = solve_cells(helmholtz(), 1e-8, 10.0, 0, lambda *_: None)

@@ -1,9 +1,9 @@
-"""How large fields and equations are beside each other on a cell of a given size.
+"""Scales of equations and fields on a cell, from the sizes of their terms.
 
-Rows count in units of the solution: what is missing in an equation is multiplied by what the equation would make of it
-within the cell. For several fields this takes their own units too: in Stokes flow a pressure on a cell of size h is as
-large as a velocity times ν/h. Both follow from the sizes of the terms alone: equations are assigned to fields so that
-the product of their terms is largest, and scales are chosen such that those terms become one and no other is larger.
+Rows are scaled to units of the solution: the residual of an equation is divided by its largest term for a field of size
+one that varies over the cell. In a system each field has its own unit, too: in Stokes flow a pressure on a cell of size
+h is as large as a velocity times ν/h. Each equation is assigned to one field such that the product of the assigned
+terms is largest; the units make every assigned term one and no other term larger.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _ABSENT = -1e3
 
 
 def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a factor per equation and a unit per field, from the largest term of each field in each equation.
+    """Return a factor per equation and a unit per field.
 
     Parameters
     ----------
     sizes
-        Largest term of each field (column) in each equation (row), where a field is one and varies over the cell.
+        Largest term of each field (column) in each equation (row), for a field of size one that varies over the cell.
     orders
-        Highest order of derivative per field; the unit of the field with the highest one is 1.
+        Highest order of derivative of each field; the unit of the field with the highest order is 1.
 
     Examples
     --------
-    Stokes flow, ν = 1, on a cell with h = 0.1: pressures count in units of 1/h, the equation of mass h times.
+    Stokes flow, ν = 1, on a cell with h = 0.1: the unit of pressure is 1/h, the factor of the mass balance is h.
 
     >>> sizes = np.array([[100.0, 0.0, 10.0], [0.0, 100.0, 10.0], [10.0, 10.0, 0.0]])
     >>> rows, units = balanced(sizes, np.array([2, 2, 1]))
@@ -52,7 +52,7 @@ def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _potentials(logs: FloatArray, columns: FloatArray, matched: FloatArray, orders: FloatArray) -> FloatArray:
-    """Return the logarithms of the units: the largest for which no term exceeds the one its equation is assigned."""
+    """Return the logarithms of the units: the largest ones for which no term exceeds the assigned one."""
     found = np.zeros(len(columns))
     for _ in range(len(columns)):
         bounds = np.where(logs > _ABSENT, found[columns][:, None] + matched[:, None] - logs, np.inf)
@@ -62,6 +62,6 @@ def _potentials(logs: FloatArray, columns: FloatArray, matched: FloatArray, orde
     joined |= present.T.astype(int) @ present.astype(int) > 0
     for _ in range(len(columns)):
         joined = joined @ joined
-    # Fields that no equation connects keep units of their own.
+    # Fields that no equation couples have separate units.
     first = [max(np.flatnonzero(row), key=lambda f: (orders[f], -f)) for row in joined]
     return np.asarray(found - found[first])

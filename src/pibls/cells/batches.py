@@ -1,4 +1,4 @@
-"""Branches of one shape, factorised and solved together: level by level up the tree, and down again."""
+"""Branches of equal shape are factorised and solved as stacks, level by level up the tree and down again."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from pibls.solvers.joins import Join
 
 __all__ = ["Batch", "FactoredTree", "Factors", "Unknowns"]
 
-_TOGETHER = 2**18  # numbers in a stack: more is no faster, as memory is then new each time
+_TOGETHER = 2**18  # numbers in a stack: larger stacks are no faster, because their memory is not reused
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Branches of one shape at one level of a tree, with a factor each, or one for all.
+    """Branches of one shape at one level, with one factor each or one factor for all.
 
     Attributes
     ----------
     branches
-        The branches.
+        The branches of the batch.
     factor
-        Their factors.
+        Their factors, as a stack.
     system, load
-        Of parts: their rows, and the right-hand sides of these.
+        For parts: their rows and right-hand sides.
     join
-        Of unions: how their halves are joined.
+        For unions: the pattern by which two halves are joined.
     at, inner
-        For each branch, the numbers of the unknowns that it shares and of those that it eliminates.
+        Numbers of the unknowns that each branch shares, and of those that it eliminates.
     weights, units
-        Of parts: how much rows count, and units of the unknowns they share.
+        For parts: the weight of their rows, and the units of their shared unknowns.
     """
 
     branches: tuple[Branch, ...]
@@ -67,52 +67,52 @@ class Batch:
         )
 
     def halves(self, of: dict[Branch, FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Return arrays of the halves of all branches."""
+        """Return two stacks with the values of the first and the second halves of all branches."""
         one, two = (np.stack([of[branch.halves[k]] for branch in self.branches]) for k in (0, 1))
         return one, two
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Unknowns of a tree: of parts their own ones and those around them, of all branches their sums."""
+    """Values of the unknowns: ``own`` and ``shared`` ones of every part, and the balance sums of every branch."""
 
     own: dict[Batch, FloatArray]
-    others: dict[Batch, FloatArray]
+    shared: dict[Batch, FloatArray]
     sums: dict[Branch, FloatArray]
 
     def changed(self, change: Unknowns) -> Unknowns:
-        """Return the sum with a change."""
+        """Return these unknowns plus a change."""
         own = {batch: value + change.own[batch] for batch, value in self.own.items()}
-        others = {batch: value + change.others[batch] for batch, value in self.others.items()}
-        return Unknowns(own, others, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
+        shared = {batch: value + change.shared[batch] for batch, value in self.shared.items()}
+        return Unknowns(own, shared, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
 
     @property
     def norms(self) -> FloatArray:
-        """Size of the functions they stand for, by right-hand side: of cut parts, the unknowns they share tell it."""
+        """L2 size of the solution for each right-hand side; cut parts contribute their shared unknowns only."""
         found = 0.0
         for batch, own in self.own.items():
             whole = np.array([branch.sample.whole for branch in batch.branches])
-            found = found + np.square(self.others[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
+            found = found + np.square(self.shared[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
         return np.asarray(np.sqrt(found))
 
 
 @dataclass(eq=False)
 class Factors:
-    """Factorises one tree after another; branches that are equal, or were there before, share factors.
+    """Factorises one tree after another; equal branches, in the same tree or the last one, share a factor.
 
     Attributes
     ----------
-    way
-        How unknowns are eliminated.
+    elimination
+        The elimination method: Gram matrices or rotations.
     """
 
-    way: Elimination
+    elimination: Elimination
     _known: dict[Hashable, tuple[Factor, int]] = field(default_factory=dict)  # by token
-    _tokens: dict[Hashable, int] = field(default_factory=dict)  # numbers of equal fronts
+    _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
 
     def of(self, branches: Sequence[Branch], total: int) -> FactoredTree:
-        """Factorise the branches of a tree, with so many unknowns in all places."""
+        """Factorise the branches of a tree with ``total`` shared unknowns."""
         levels: dict[int, list[Branch]] = {}
         for branch in branches:
             levels.setdefault(branch.level, []).append(branch)
@@ -127,11 +127,11 @@ class Factors:
             else:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
-        last = self.way.last(top.taken([number]), branches[-1].counts)
-        return FactoredTree(self.way, tuple(batches), branches[-1], last, total)
+        last = self.elimination.last(top.taken([number]), branches[-1].counts)
+        return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
-        """Return the number of a front, equal for equal keys, in this tree and the last one."""
+        """Return the token of a front; equal keys have equal tokens, in this tree and in the last one."""
         if key not in self._tokens:
             self._tokens[key] = before.get(key, self._count)
             self._count = max(self._count, self._tokens[key] + 1)
@@ -144,7 +144,7 @@ class Factors:
         fronts: dict[int, tuple[Front, int]],
         before: dict[Hashable, int],
     ) -> Iterator[Batch]:
-        """Yield the batches of parts; units make fronts of equal systems different."""
+        """Yield the batches of parts. Parts with one system but different units have different fronts."""
         self._factorise(dict.fromkeys(branch.system for branch in branches if branch.system is not None))
         placed = [(branch, branch.system.factored) for branch in branches if branch.system is not None]
         for some, factored in _grouped(placed, lambda own: (id(own.factor), own.number)):
@@ -160,18 +160,18 @@ class Factors:
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
-            scaled = self.way.scaled(front, scales[which])
+            scaled = self.elimination.scaled(front, scales[which])
             fronts.update({token: (scaled, k) for k, token in enumerate(first)})
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
-        """Factorise the systems of parts that are not yet."""
-        missing = [own for own in systems if own.factored is None or own.factored.way is not self.way]
+        """Factorise those systems of parts that have no factor yet."""
+        missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
         for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
             stack = LeafSystem.stacked([own.rows for own in some])
-            for factor, which in self.way.leaves(stack):
+            for factor, which in self.elimination.leaves(stack):
                 mine = stack if len(which) == len(some) else LeafSystem.stacked([some[n].rows for n in which])
                 for k, number in enumerate(which):
-                    some[number].place(Factored(self.way, factor, mine, k))
+                    some[number].place(Factored(self.elimination, factor, mine, k))
 
     def _unions(
         self,
@@ -180,7 +180,7 @@ class Factors:
         fronts: dict[int, tuple[Front, int]],
         before: tuple[dict[Hashable, tuple[Factor, int]], dict[Hashable, int]],
     ) -> Iterator[Batch]:
-        """Yield the batches of unions at one level."""
+        """Yield the batches of unions of one level."""
         missing: dict[int, Branch] = {}
         for branch in branches:
             key = (branch.join, *(tokens[half] for half in branch.halves))
@@ -193,7 +193,7 @@ class Factors:
         for some in _stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
             join = some[0][1].join
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
-            factor = self.way.joined(one, two, join)
+            factor = self.elimination.joined(one, two, join)
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
         placed = [(branch, self._known[tokens[branch]]) for branch in branches]
         for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
@@ -208,7 +208,7 @@ class Factors:
 
 
 def _stacks(items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
-    """Yield items with equal keys together, as many as make up a stack."""
+    """Yield items with equal keys in groups, each as large as a stack may be."""
     groups: dict[Hashable, list[Any]] = {}
     for item, key in items:
         groups.setdefault(key, []).append(item)
@@ -219,9 +219,9 @@ def _stacks(items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[A
 
 
 def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[list[Branch], list[Any]]]:
-    """Yield branches with the factors of one stack together; those with one and the same factor apart.
+    """Yield the branches whose factors are members of one stack, with these factors.
 
-    The factors come as one for every branch, or as the one that they share.
+    Branches that share one factor come as a group of their own, with that factor only.
     """
     counts = Counter(place(own) for _, own in placed)
     groups: dict[tuple[Any, ...], list[tuple[Branch, Any]]] = {}
@@ -235,7 +235,7 @@ def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[lis
 
 
 def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
-    """Return a stack of fronts that are members of others."""
+    """Return a stack of the given members of other stacks."""
     return Front(
         np.concatenate([front.rows[number : number + 1] for front, number in fronts]),
         np.concatenate([front.sizes[number : number + 1] for front, number in fronts]),
@@ -244,21 +244,21 @@ def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
 
 @dataclass(frozen=True, eq=False)
 class FactoredTree:
-    """A tree whose branches are factorised: it solves for any right-hand sides.
+    """A factorised tree: it solves for any right-hand sides.
 
     Attributes
     ----------
-    way
-        How unknowns were eliminated.
+    elimination
+        The elimination method.
     batches
-        The branches, lower levels first.
+        The batches of all branches, lower levels first.
     top, last
-        The whole tree, and the factor of its sums.
+        The root branch, and the factor of its balance sums.
     total
-        Number of unknowns in all places.
+        Number of shared unknowns.
     """
 
-    way: Elimination
+    elimination: Elimination
     batches: tuple[Batch, ...]
     top: Branch
     last: Factor
@@ -266,26 +266,26 @@ class FactoredTree:
 
     @property
     def loads(self) -> dict[Batch, Load]:
-        """The right-hand sides of all parts."""
+        """The right-hand sides of the problem, for all batches of parts."""
         return {batch: batch.load for batch in self.batches if batch.load is not None}
 
     @property
-    def held(self) -> float:
-        """How many numbers it holds."""
+    def numbers(self) -> float:
+        """Number of floating-point numbers that the tree holds."""
         systems = sum(batch.system.size for batch in self.batches if batch.system is not None)
         return float(systems + sum(batch.factor.size for batch in self.batches))
 
     @staticmethod
     def left(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
-        """Return loads less the rows of all parts times unknowns."""
+        """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         return {
-            batch: load.less(batch.system, unknowns.own[batch], unknowns.others[batch])
+            batch: load.less(batch.system, unknowns.own[batch], unknowns.shared[batch])
             for batch, load in loads.items()
             if batch.system is not None
         }
 
     def solved(self, loads: dict[Batch, Load], sums: dict[Branch, FloatArray] | None = None) -> Unknowns:
-        """Return the unknowns for right-hand sides, or a change with which sums become zero."""
+        """Return the unknowns for given loads; with ``sums``, the correction that also cancels these balance sums."""
         lifted = {}
         for batch, load in loads.items():
             assert batch.system is not None
@@ -297,7 +297,7 @@ class FactoredTree:
         lifted: dict[Batch, tuple[FloatArray, FloatArray]],
         sums: dict[Branch, FloatArray] | None = None,
     ) -> Unknowns:
-        """Return the unknowns from the right-hand sides of parts and of their fronts: up the tree and down."""
+        """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
         sides = next(iter(lifted.values()))[0].shape[2]
         rights: dict[Batch, FloatArray] = {}
         fronts: dict[Branch, FloatArray] = {}
@@ -305,27 +305,27 @@ class FactoredTree:
         for batch in self.batches:
             if batch.join is None:
                 rights[batch], front = lifted[batch]
-                front = self.way.raised(front, batch.weights, batch.weights[:, None] * batch.units)
+                front = self.elimination.raised(front, batch.weights, batch.weights[:, None] * batch.units)
             else:
                 nothing = np.broadcast_to(none, (len(batch.branches), *none.shape[1:]))
                 one, two = (nothing, nothing) if sums is None else batch.halves(sums)
-                right = self.way.union(*batch.halves(fronts), (-one, -two), batch.join)
+                right = self.elimination.union(*batch.halves(fronts), (-one, -two), batch.join)
                 rights[batch], front = batch.factor.up(right)
             fronts.update(zip(batch.branches, front, strict=True))
         given = none if sums is None else -sums[self.top][None]
-        right = self.way.whole(fronts[self.top][None], given, self.top.counts)
+        right = self.elimination.whole(fronts[self.top][None], given, self.top.counts)
         return self.down(rights, self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides))))
 
     def down(self, rights: dict[Batch, FloatArray], top: FloatArray, *, probing: bool = False) -> Unknowns:
-        """Return the unknowns of all parts from right-hand sides of branches and the sums of the whole tree."""
+        """Return the unknowns of all parts by back substitution from the root down."""
         found = Unknowns({}, {}, {self.top: top[0]})
         shared = np.zeros((self.total, top.shape[2]))
         for batch in reversed(self.batches):
             total = np.stack([found.sums[branch] for branch in batch.branches])
             around = np.concatenate([total, shared[batch.at]], axis=1)
             if batch.join is None:
-                found.others[batch] = around * batch.units[:, :, None]
-                found.own[batch] = batch.factor.down(rights[batch], found.others[batch], probing=probing)
+                found.shared[batch] = around * batch.units[:, :, None]
+                found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue
             own = batch.factor.down(rights[batch], around, probing=probing)
             count = total.shape[1]
@@ -335,7 +335,7 @@ class FactoredTree:
         return found
 
     def probed(self, rng: np.random.Generator) -> Unknowns:
-        """Return the unknowns for random right-hand sides of all branches."""
+        """Return the unknowns for random right-hand sides of all branches, to measure the sensitivity."""
         top = self.last.down(rng.standard_normal((1, self.last.own, 1)), np.zeros((1, 0, 1)), probing=True)
         rights = {
             batch: rng.standard_normal((len(batch.branches), batch.factor.own, 1)) for batch in reversed(self.batches)
@@ -344,5 +344,5 @@ class FactoredTree:
 
     @property
     def count(self) -> int:
-        """Number of unknowns that its branches eliminate."""
+        """Number of unknowns that all branches eliminate."""
         return sum(batch.factor.own * len(batch.branches) for batch in self.batches)

@@ -1,4 +1,4 @@
-"""The branches of a tree: parts with all that they share, and unions of two branches each."""
+"""The elimination tree: each branch is a part with its shared unknowns, or the union of two branches."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(eq=False)
 class Branch:
-    """A part of a tree, or the union of two branches.
+    """A node of the elimination tree: one part, or the union of two branches.
 
     Attributes
     ----------
     shared, sizes
-        The places (faces, walls and links) in which it shares unknowns, and how many these are.
+        The places (faces, coarse sides and links) where it shares unknowns with other branches, and how many in each.
     at
-        Numbers of these unknowns among those of all places.
+        Numbers of its shared unknowns, in the numbering of the whole tree.
     sample
-        One of its parts.
+        Its part, or for a union one of its parts.
     counts
-        How much its sums count.
+        Weights of its balance sums in least squares.
     ends
-        Lowest and highest corner of the box around it.
-    inside
-        For each of these places, and those of the unknowns it eliminates, how many of its parts hold it.
+        Lowest and highest corner of its bounding box.
+    part_counts
+        For each place, how many parts of the branch hold it.
     inner, inner_at
         The places whose unknowns it eliminates, and the numbers of these unknowns.
     halves, join, level
-        The branches it is the union of, how they are joined, and how many unions deep it is.
+        For a union: its two branches, the pattern that joins them, and its height above the parts.
     system, load, faces
-        Of a part: its rows, their right-hand sides, and its faces.
+        For a part: its least-squares system, its right-hand sides and its faces.
     weight, units
-        Of a part: how much its rows count, and its units of the unknowns it shares.
+        For a part: the weight of its rows, and the units of its shared unknowns.
     """
 
     shared: tuple[Any, ...]
@@ -59,7 +59,7 @@ class Branch:
     sample: CellPart
     counts: FloatArray
     ends: tuple[FloatArray, FloatArray]
-    inside: dict[Any, int]
+    part_counts: dict[Any, int]
     inner: tuple[Any, ...] = ()
     inner_at: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     halves: tuple[Branch, ...] = ()
@@ -73,26 +73,26 @@ class Branch:
 
     @property
     def width(self) -> int:
-        """How many unknowns it shares, beside its sums."""
+        """Number of shared unknowns, without the balance sums."""
         return len(self.at)
 
     def holds(self, holders: Counter[Any]) -> bool:
-        """Tell whether it still eliminates just the unknowns that no other part holds."""
-        within = {place for place, count in self.inside.items() if count == holders[place]}
+        """Return whether it eliminates all unknowns that no other part holds; ``holders`` counts parts by place."""
+        within = {place for place, count in self.part_counts.items() if count == holders[place]}
         return within == set(self.inner)
 
 
 @dataclass(eq=False)
 class Branches:
-    """Makes the branches of one tree after another; those that stay the same are kept."""
+    """Makes the branches of one tree after another, and keeps those that a finer tree leaves unchanged."""
 
     local: LocalSystems
-    work: float = 0.0  # operations of all unions
-    total: int = 0  # unknowns in all places so far
+    work: float = 0.0  # operations of all unions so far
+    total: int = 0  # number of shared unknowns so far
     sharing: Sharing = field(init=False)
     _known: dict[Any, Branch] = field(default_factory=dict)
     _joins: dict[Any, Join] = field(default_factory=dict)
-    _starts: dict[Any, int] = field(default_factory=dict)  # of the unknowns in a place, among all
+    _starts: dict[Any, int] = field(default_factory=dict)  # number of the first unknown in each place
 
     def __post_init__(self) -> None:
         self.sharing = Sharing(self.local)
@@ -103,7 +103,7 @@ class Branches:
         return self.local.rows
 
     def of(self, root: Cell) -> list[Branch]:
-        """Return the branches of a tree: parts, then unions, the last of them the tree."""
+        """Return the branches of a tree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
         shared = self.sharing.of(root)
         self.rows.prepare([part for part in shared if part not in before])
@@ -152,7 +152,7 @@ class Branches:
         return known
 
     def _numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
-        """Return the numbers of the unknowns in some places."""
+        """Return the numbers of the unknowns in the given places."""
         found = [np.empty(0, dtype=np.int64)]
         for place, size in zip(shared, sizes, strict=True):
             if place not in self._starts:
@@ -162,10 +162,10 @@ class Branches:
         return np.concatenate(found)
 
     def _union(self, one: Branch, two: Branch, holders: Counter[Any]) -> Branch:
-        """Return the union of two branches; unknowns that only they share are eliminated."""
+        """Return the union of two branches; it eliminates the unknowns that only these two share."""
         sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
-        inside = {place: one.inside.get(place, 0) + two.inside.get(place, 0) for place in sizes}
-        inner = tuple(place for place in one.shared if inside[place] == holders[place])
+        part_counts = {place: one.part_counts.get(place, 0) + two.part_counts.get(place, 0) for place in sizes}
+        inner = tuple(place for place in one.shared if part_counts[place] == holders[place])
         rest = tuple(place for place in sizes if place not in inner)
         join = self._join(one, two, inner, sizes)
         ends = np.minimum(one.ends[0], two.ends[0]), np.maximum(one.ends[1], two.ends[1])
@@ -179,7 +179,7 @@ class Branches:
             one.sample,
             self.local.counts(one.sample, ends[1] - ends[0]),
             ends,
-            inside,
+            part_counts,
             inner,
             at[sums : join.gone],
             (one, two),
@@ -188,7 +188,7 @@ class Branches:
         )
 
     def _join(self, one: Branch, two: Branch, inner: tuple[Any, ...], sizes: dict[Any, int]) -> Join:
-        """Return how two branches are joined; pairs that share unknowns in the same way have one object."""
+        """Return the join pattern of two branches; pairs with equal patterns share one object."""
         number = {place: k for k, place in enumerate(one.shared)}
         both = tuple(number.get(place, -1) for place in two.shared)
         gone = tuple(number[place] for place in inner)
@@ -208,10 +208,10 @@ class Branches:
 
 
 def _ends(sizes: dict[Any, int], inner: tuple[Any, ...]) -> list[int]:
-    """Return the first numbers of the unknowns that are left, by place."""
+    """Return the first number of the remaining unknowns in each place."""
     return [0, *accumulate(size for place, size in sizes.items() if place not in inner)]
 
 
 def _ranges(spans: list[tuple[int, int]]) -> Any:
-    """Return numbers that count up from starts, so many from each."""
+    """Return consecutive numbers for every (start, count)."""
     return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(start, start + count) for start, count in spans)])

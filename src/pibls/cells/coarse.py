@@ -1,7 +1,7 @@
-"""A coarse solution of a nonlinear problem on a tree: its start, further attempts where that fails, and its branch.
+"""A coarse solution of a nonlinear problem: from simple starts or by continuation, and a search for others.
 
-Attempts cost little, for the cells are few and their functions too. One is accepted if the iteration settles and
-its residuals are small: an iteration that ends anywhere but at a solution is noticed.
+Attempts are cheap, because the tree is coarse. An attempt counts as a solution where the iteration converges and the
+relative residual is small; an iteration that ends elsewhere is recognised.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.iterate import MOST_STEPS, Iterated, Newton
+from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.solve import Fit
-from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from
+from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
@@ -26,16 +26,16 @@ from pibls.refinement import VISIBLE
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
-__all__ = ["Starts", "Coarse"]
+__all__ = ["Coarse", "CoarseAttempts"]
 
-_ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
-_SHARP = 0.01  # the same while layers get thinner: on cells that barely tell them, fronts have steps and are held there
+_ROUGH = 0.2  # relative residual above which the cells hardly resolve the solution
+_SHARP = 0.01  # the same during continuation in diffusion: on cells that do not resolve a layer, the layer gets stuck
 _LEVELS = 4
-_SHARE = 0.3  # of the budget: after which no other start is tried
+_SHARE = 0.3  # share of the budget after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT, _STAYS = 0.1, 0.2
-_LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
-_BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
+_LOOSE = 10.0  # a solution with a larger sensitivity can be moved nearly freely
+_BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # of the work so far and of the budget, for a search for other solutions
 _STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
 _PROMISING = 0.6
 _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
@@ -43,20 +43,20 @@ _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 @dataclass(frozen=True, eq=False)
 class Coarse:
-    """A coarse solution.
+    """The coarse solution and its history.
 
     Attributes
     ----------
     descent
-        The best that was found.
+        The best iterate that was found.
     start
-        Where it was reached from.
+        The start that led to it, in words.
     remark
-        Remarks for the user: another branch, a continuation.
+        Sentence for the user about other solutions or continuation.
     failure
-        Why there seems to be no solution, or an empty string.
+        Sentence that says why there seems to be no solution, or an empty string.
     trees
-        The trees on the way to it, coarsest first.
+        The trees on the way to the solution, coarsest first.
     """
 
     descent: Iterated
@@ -67,44 +67,44 @@ class Coarse:
 
     @property
     def solved(self) -> bool:
-        """Whether it is a solution, as far as so few cells resolve it."""
+        """Whether the iteration converged to a solution, as far as these cells resolve it."""
         return self.descent.settled and self.descent.residual < VISIBLE
 
     @property
     def resolved(self) -> bool:
-        """Whether cells resolve the linear problem of the last step: else finer ones help more than other starts."""
+        """Whether the cells resolve the last linearised problem; if not, finer cells help more than other starts."""
         return self.descent.linear < VISIBLE
 
 
 @dataclass(eq=False)
-class Starts:
-    """Attempts at one problem."""
+class CoarseAttempts:
+    """Attempts to solve one nonlinear problem on coarse trees."""
 
-    newton: Newton
+    newton: NewtonFitter
     budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)
     reached: float = 1.0
-    reason: str = ""  # why an attempt failed
+    reason: str = ""  # message of the first failed attempt
 
     def __post_init__(self) -> None:
         self.first = self.budget.operations
 
     @property
     def spent(self) -> float:
-        """Operations so far."""
+        """Operations of all attempts so far."""
         return self.budget.operations - self.first
 
     @cached_property
     def marker(self) -> ErrorMarking:
-        """Chooses which cells to split."""
+        """Selects the cells to split."""
         return ErrorMarking(self.newton.layout)
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
-        """Return a coarse solution, from a start or from simple ones."""
+        """Return a coarse solution, from the given start or from simple ones."""
         found: list[Coarse] = []
         if start is not None:
-            # Whoever gives a start wants the solution near it: others are tried only if there is none.
+            # A user who gives a start wants the solution near it: other starts are tried only if there is none.
             found = self._splitting(root, [("the given start", start)])
         if not any(one.solved for one in found):
             found += self._splitting(root, None)
@@ -124,11 +124,11 @@ class Starts:
         return Coarse(chosen.descent, chosen.start, remark, trees=trees)
 
     def finer(self, fit: Fit) -> Cell:
-        """Return a finer tree; corners can wait."""
+        """Return a finer tree, without extra levels towards corners."""
         return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit))[0])
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
-        """Iterate from a start; None where the equation has no value."""
+        """Iterate from a start; return None if the equations have no finite value there."""
         if name not in self.tried:
             self.tried.append(name)
         try:
@@ -139,11 +139,11 @@ class Starts:
 
     @property
     def late(self) -> bool:
-        """Whether too much of the budget is spent to try something else."""
+        """Whether too much of the budget is spent for another attempt."""
         return self.spent / RATE > _SHARE * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
-        """Return the best attempts on finer and finer trees, until one solves the problem or the work is too much."""
+        """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
         found: list[Coarse] = []
         swept = False
         for level in range(_LEVELS):
@@ -173,20 +173,20 @@ class Starts:
         return found
 
     def _sweep(self, root: Cell, starts: Iterable[tuple[str, Values]], *, last: bool) -> tuple[Coarse | None, bool]:
-        """Return the best attempt from several starts, and whether they were all tried."""
+        """Return the best attempt from several starts, and whether all of them were tried."""
         best: Coarse | None = None
         for name, values in starts:
             found = self.attempt(name, root, values)
             best = _better(best, found)
             if (best is not None and best.solved) or self.late:
                 return best, True
-            # Where not even a linear problem is resolved, finer cells are of more help than another start.
+            # If not even the linearised problem is resolved, finer cells help more than another start.
             if found is not None and not found.resolved and not last:
                 return best, False
         return best, True
 
     def _followed(self, root: Cell) -> Coarse | None:
-        """Follow the solution from that of the problem linearised at zero, as its nonlinearity is put in by shares."""
+        """Continuation: follow the solution of the problem linearised at zero as the nonlinear share grows."""
         newton = self.newton
         weights = projected(newton.layout, root, values_from(zero, newton.layout.problem))
         try:
@@ -210,9 +210,9 @@ class Starts:
         return self.attempt("continuation", root, values_of(newton.layout, here.fit))
 
     def _thinned(self, root: Cell) -> Coarse | None:
-        """Follow the solution from a larger diffusion, with which it has no layers; cells follow it too."""
+        """Continuation: follow the solution from a larger diffusion, which allows no layers, to the given one."""
         newton = self.newton
-        factor = diffusion_lack(newton.layout, root)
+        factor = diffusion_ratio(newton.layout, root)
         start = harmonic(newton.layout, root)
         if start is None or factor < _STIFF:
             return None
@@ -224,7 +224,7 @@ class Starts:
                 found = newton.descend(tree, near, diffusion=trial, most=MOST_STEPS // 2)
             except PiblsError:
                 found = None
-            # What lacks little is near a solution, though fronts still move.
+            # A small residual means that a solution is near, even while layers still move.
             if found is not None and found.residual < _SHARP:
                 if trial == 1.0:
                     return Coarse(found, "larger diffusion")
@@ -242,7 +242,7 @@ class Starts:
         return None
 
     def _failure(self, found: list[Coarse]) -> str:
-        """Say that there seems to be no solution, if finer cells came no closer to one."""
+        """Return the sentence that there seems to be no solution, if finer cells do not reduce the residual."""
         resolved = [one for one in found if one.resolved]
         if len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
             return ""
@@ -260,7 +260,7 @@ class Starts:
         )
 
     def _branches(self, chosen: Coarse) -> str:
-        """Look for another solution from larger starts; say so if there is one."""
+        """Search for another solution from larger starts; return a sentence if there is one."""
         newton = self.newton
         if newton.layout.problem.domain.time is not None:
             return ""
@@ -282,7 +282,7 @@ class Starts:
         return ""
 
     def _other(self, chosen: Coarse, start: Values, limit: float) -> Coarse | None:
-        """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
+        """Return a second solution that persists on a finer tree, or None."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=MOST_STEPS // 2)
         before: Coarse | None = None
         for _ in range(_LEVELS):
@@ -291,9 +291,9 @@ class Starts:
             away = self._apart(chosen, found)
             if away < _DIFFERENT:
                 return None
-            # One that moves as cells get finer, or could do so freely, is on its way to somewhere else.
+            # A solution that still moves under refinement, or could move freely, is not confirmed.
             stays = before is not None and self._apart(before, found) < _STAYS * away
-            if found.solved and stays and self.newton.answer() < _LOOSE:
+            if found.solved and stays and self.newton.sensitivity() < _LOOSE:
                 return found
             if self.spent > limit:
                 return None
@@ -304,7 +304,7 @@ class Starts:
         return None
 
     def _apart(self, one: Coarse, two: Coarse) -> float:
-        """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
+        """Return the relative distance of two solutions; the second is on the same tree or a finer one."""
         first, second = one.descent.fit, two.descent.fit
         apart, size, _ = distances(self.newton.layout, first, self.newton.layout, second)
         own = size + field_sizes(self.newton.layout, first)

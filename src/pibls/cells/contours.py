@@ -1,4 +1,4 @@
-"""Curves of a plane on which a function is zero, at even speed."""
+"""Zero curves of a level function in a plane, parametrised by arc length."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _ROUNDS, _FEW = 40, 12
 
 @dataclass(frozen=True, eq=False)
 class Contour(Patch):
-    """A curve on which a level is zero; its normals point to where the level is larger."""
+    """A curve on which a level function is zero; its normals point to positive values."""
 
     level: Level
-    path: CubicSpline  # from zero to one, near the curve
+    path: CubicSpline  # parametrised from zero to one, close to the curve
 
     @classmethod
     def through(cls, level: Level, X: FloatArray) -> Contour:
-        """Return the curve through zeros of a level in order; the first is the last one if it is closed."""
+        """Return the curve through the given zeros in order; it is closed if the first and the last are equal."""
         ends = "periodic" if (X[0] == X[-1]).all() else "not-a-knot"
         share = np.append(0.0, np.linalg.norm(np.diff(X, axis=0), axis=1).cumsum())
-        # Beside a corner of the grid two of them are close together, which would bend a spline.
+        # Near a grid point two zeros may be very close together, which would distort a spline.
         even = np.unique(np.searchsorted(share, share[-1] * np.linspace(0.0, 1.0, max(_FEW, len(X) // 3))))
         X, share, s = X[even], share[even], np.linspace(0.0, 1.0, _KNOTS)
         near = level.pulled(CubicSpline(share / share[-1], X, bc_type=ends if len(X) > 3 else "natural")(s))
@@ -43,7 +43,7 @@ class Contour(Patch):
 
     @property
     def parameters(self) -> int:
-        """One."""
+        """One: a curve."""
         return 1
 
     @cached_property
@@ -52,27 +52,27 @@ class Contour(Patch):
 
     @property
     def measure(self) -> float:
-        """Its length."""
+        """The length of the curve."""
         return self._warp.total
 
     def at(self, U: FloatArray) -> Located:
-        """Return points at even distances."""
+        """Return points at relative arc lengths, with normals."""
         X = self.level.pulled(self.path(self._warp.inverse(U[:, 0])))
         return X, self.normals(X), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """Tell which points are on it."""
+        """Return which points lie on the curve."""
         near = self.path(np.linspace(0.0, 1.0, _KNOTS))
         return np.asarray(cKDTree(near).query(X)[0] <= tolerance + self.measure / _KNOTS)
 
     def normals(self, X: FloatArray) -> FloatArray:
-        """Return the direction in which the level rises."""
+        """Return the unit gradients of the level function."""
         slopes = self.level.gradient(X)
         return np.asarray(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
 
 
 def contours(level: Level, bounds: FloatArray) -> list[Contour]:
-    """Return all curves in a plane box on which a level is zero.
+    """Return all zero curves of a level function in a rectangle.
 
     Examples
     --------
@@ -87,14 +87,14 @@ def contours(level: Level, bounds: FloatArray) -> list[Contour]:
 
 
 def _sampled(level: Level, ends: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the points of a grid, and a level there."""
+    """Return the points of a grid, and the level function there."""
     axes = [np.linspace(low, high, _GRID[ends.shape[1]]) for low, high in ends.T]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     return grid, level(grid.reshape(-1, grid.shape[-1])).reshape(grid.shape[:-1])
 
 
 def _lines(level: Level, ends: FloatArray) -> Iterator[FloatArray]:
-    """Yield zeros of a level along each of its curves, where these cross the lines of a grid between two corners."""
+    """Yield the ordered zeros along each zero curve, where it crosses the lines of a grid."""
     grid, values = _sampled(level, ends)
     step = (ends[1] - ends[0]) / (len(grid) - 1)
     for places in map(np.asarray, contour_generator(z=np.ma.masked_invalid(values.T)).lines(0.0)):
@@ -114,7 +114,7 @@ def _lines(level: Level, ends: FloatArray) -> Iterator[FloatArray]:
 
 
 def dips(level: Level, bounds: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield places beside which a level has another sign than on a grid around, and the steps of the grid."""
+    """Yield grid points beside which the level function changes its sign between grid points, and the steps."""
     grid, values = _sampled(level, bounds.T)
     step, inner = (bounds[:, 1] - bounds[:, 0]) / (len(grid) - 1), (slice(1, -1),) * len(bounds)
     for sign in (1.0, -1.0):
@@ -130,6 +130,6 @@ def _times(sign: float, level: Level, X: FloatArray) -> FloatArray:
 
 
 def has_zeros(level: Level, bounds: FloatArray) -> bool:
-    """Tell whether a level is zero somewhere in a box."""
+    """Return whether a level function has a zero in a box."""
     values = _sampled(level, bounds.T)[1]
     return bool((values == 0).any() or ((values < 0).any() and (values > 0).any())) or any(dips(level, bounds))

@@ -1,4 +1,4 @@
-"""Slices of cells that are cut, and the connected pieces that each falls into: those of all cells are found at once."""
+"""The slices of cut cells (one per material) and their connected pieces, found for all cells at once."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pibls.cells.ground import Ground
 from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
+from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 
-__all__ = ["SlicePieces", "Slice", "fit"]
+__all__ = ["SlicePieces", "Slice", "fit_slices"]
 
-_GRID = {1: 65, 2: 25, 3: 11}  # points along an axis, by the number of axes
-_FITS, _SMALL = 3, 0.6  # how often a box is fitted, as long as it shrinks to less than this share of a side
-_FAR = 2.0  # steps of a grid
+_GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
+_FITS, _SMALL = 3, 0.6  # most times that a box is shrunk, and ratio of sides below which it is shrunk again
+_FAR = 2.0  # distance in grid steps beyond which a boundary point belongs to a separate piece
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The material of one kind in a cell that is cut: points around it, and points of conditions by place."""
+    """One material in a cut cell: quadrature points on its outline, and those of the conditions by place."""
 
     cell: Cell
     outline: Rule
     rules: dict[Any, Rule]
-    kind: int
+    material: int
 
     @property
     def key(self) -> tuple[Cell, int]:
-        """The cell and the kind."""
-        return self.cell, self.kind
+        """The cell and the material identify a slice."""
+        return self.cell, self.material
 
     @cached_property
     def near(self) -> FloatArray:
-        """Points just inside its outline."""
+        """Points just inside the outline."""
         return self.outline.points - STEP * float(self.cell.size.min()) * self.outline.normals
 
 
 class SlicePieces(NamedTuple):
-    """Points of a slice, the number of the connected piece each is in, their spacing, and how many are of a grid."""
+    """Points of a slice, the label of each point's piece, the grid steps, and the number of grid points."""
 
     grid: FloatArray
     labels: Any
@@ -51,27 +51,27 @@ class SlicePieces(NamedTuple):
     evenly: int
 
 
-def fit(ground: Ground, slices: list[Slice]) -> None:
-    """Find the connected pieces of slices, by grids in boxes that are fitted to them; the ground keeps them."""
+def fit_slices(tree_domain: TreeDomain, slices: list[Slice]) -> None:
+    """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return
-    ground.fitted.update({own.key: None for own in slices})
-    low, high = _boxes(ground, slices)
+    tree_domain.slice_pieces.update({own.key: None for own in slices})
+    low, high = _boxes(tree_domain, slices)
     there = np.flatnonzero((high > low).all(axis=1)).tolist()
     found = [slices[k] for k in there]
-    for own, fitted in zip(found, _pieces(ground, found, low[there], high[there]), strict=True):
-        ground.fitted[own.key] = fitted
+    for own, fitted in zip(found, _pieces(tree_domain, found, low[there], high[there]), strict=True):
+        tree_domain.slice_pieces[own.key] = fitted
 
 
-def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of boxes around slices; those of empty ones are the wrong way round."""
+def _boxes(tree_domain: TreeDomain, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the boxes around slices; an empty slice has low > high."""
     lowest, highest = (np.array([getattr(own.cell, end) for own in slices]) for end in ("low", "high"))
     low, high = lowest.copy(), highest.copy()
     near_low = np.array([own.near.min(axis=0, initial=np.inf) for own in slices])
     near_high = np.array([own.near.max(axis=0, initial=-np.inf) for own in slices])
     shrinking = np.arange(len(slices))
     for _ in range(_FITS):
-        grid, inside, step = _grid(ground, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
+        grid, inside, step = _grid(tree_domain, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
         grid_low = np.where(inside[..., None], grid, np.inf).min(axis=1) - step / 2
         grid_high = np.where(inside[..., None], grid, -np.inf).max(axis=1) + step / 2
         new_low = np.maximum(np.minimum(grid_low, near_low[shrinking]), lowest[shrinking])
@@ -85,27 +85,29 @@ def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]
 
 
 def _grid(
-    ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray
+    tree_domain: TreeDomain, slices: Sequence[Slice], low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Return the points of a grid in each of many boxes, which of them are in the slices, and the spacings."""
+    """Return a grid in each of many boxes, which points are in the slices, and the grid steps."""
     d = low.shape[1]
     axis = (np.arange(_GRID[d]) + 0.5) / _GRID[d]
     U = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d, indexing="ij")], axis=1)
     grid = low[:, None] + (high - low)[:, None] * U
     X, row = grid.reshape(-1, d), np.repeat(np.arange(len(slices)), len(U))
-    inside = ground.inside_each(X, row, [own.cell for own in slices])
-    if ground.seams:
-        inside &= ground.kinds(X) == np.repeat([own.kind for own in slices], len(U))
+    inside = tree_domain.inside_each(X, row, [own.cell for own in slices])
+    if tree_domain.interfaces:
+        inside &= tree_domain.materials(X) == np.repeat([own.material for own in slices], len(U))
     return grid, inside.reshape(grid.shape[:2]), (high - low) / _GRID[d]
 
 
-def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[SlicePieces | None]:
-    """Yield the points of slices in boxes, with the connected piece each is in."""
+def _pieces(
+    tree_domain: TreeDomain, slices: Sequence[Slice], low: FloatArray, high: FloatArray
+) -> Iterator[SlicePieces | None]:
+    """Yield the points of each slice with the labels of their connected pieces."""
     from scipy.ndimage import generate_binary_structure, label
 
     if not slices:
         return
-    (grid, inside, step), d = _grid(ground, slices, low, high), low.shape[1]
+    (grid, inside, step), d = _grid(tree_domain, slices, low, high), low.shape[1]
     beside = np.zeros((3,) * (d + 1), dtype=np.bool_)
     beside[1] = generate_binary_structure(d, 1)
     labels = label(inside.reshape(len(slices), *[_GRID[d]] * d), beside)[0].reshape(inside.shape)
@@ -113,19 +115,21 @@ def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: Floa
         points, found = X[there], names[there].astype(np.int64)
         evenly = len(points)
         if evenly and np.ptp(found):
-            found = joined_in_sight(points, found, gap, partial(ground.is_kind, kind=own.kind, cell=own.cell))
+            found = joined_in_sight(
+                points, found, gap, partial(tree_domain.is_material, material=own.material, cell=own.cell)
+            )
         if d == 3 and len(own.near):
             points, found = _with_specks(points, found, gap, own.near)
         yield SlicePieces(points, found, gap, evenly) if len(points) else None
 
 
 def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
-    """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+    """Return the grid points, plus boundary points far from all of them, which are small separate pieces."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    # One of those that are close to each other tells of all.
+    # One of several close points is enough.
     near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
     tree = cKDTree(np.concatenate([grid, near]) / step)
     pairs = tree.query_pairs(_FAR, output_type="ndarray")

@@ -1,4 +1,4 @@
-"""Cuts a cell into the connected parts of the domain that lie in it, each with points of its own."""
+"""Cuts cells into parts: the connected pieces of each material in a cell, with quadrature points and weights."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.cut_slices import Slice, fit
-from pibls.cells.filling import LINES, filled
-from pibls.cells.ground import Ground, on_faces
+from pibls.cells.cut_slices import Slice, fit_slices
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import PROBES, STEP, Rule
 from pibls.cells.tree import Cell
+from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
@@ -24,29 +24,29 @@ from pibls.quadrature.roots import CLOSE, ranges_held
 __all__ = ["Cutter"]
 
 _OUTLINE = {1: 1, 2: 4, 3: 2}
-_EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
+_EXACT = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 
 
 @dataclass(eq=False)
 class Cutter:
-    """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
+    """Cuts cells into parts along the boundary and the interfaces, and keeps the parts."""
 
-    ground: Ground
+    tree_domain: TreeDomain
     reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
-        """Return the connected pieces of a cell within the domain; none where it is outside."""
+        """Return the parts of a cell; none if it lies outside the domain."""
         if cell not in self._parts:
             self.cut([cell])
         return self._parts[cell]
 
     def cut(self, cells: Iterable[Cell]) -> None:
-        """Cut many cells at once."""
+        """Cut many cells together."""
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
-        self.ground.follow(new)
+        self.tree_domain.find_pieces(new)
         slices: list[Slice] = []
         for cell in new:
             self._parts[cell], some = self._found(cell)
@@ -55,9 +55,9 @@ class Cutter:
             self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
-        """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
+        """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
-        for axis, side, extent in self.ground.sides:
+        for axis, side, extent in self.tree_domain.flat_sides:
             at = extent[0, axis]
             shared = np.minimum(extent[1], cell.high) - np.maximum(extent[0], cell.low) > room
             if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
@@ -65,91 +65,98 @@ class Cutter:
                 boxes = ((cell.low, ends[1]), (ends[0], cell.high))
                 below, above = (low + (high - low) * kronecker(PROBES, 3) for low, high in boxes)
                 within, beyond = (below, above) if side > 0 else (above, below)
-                if self.ground.inside(within, cell).any() and not self.ground.inside(beyond, cell).any():
+                if self.tree_domain.inside(within, cell).any() and not self.tree_domain.inside(beyond, cell).any():
                     return axis, float(at)
         return None
 
     def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
-        """Return a cell as its only part, or slices of it that are to be cut; neither where it is outside."""
+        """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
         rules = self._rules(cell)
-        seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
-        seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
-        if seams:
-            return (), self._divided(cell, Rule.joined(seams), rules)
+        interfaces = [
+            interface for level in self.tree_domain.interfaces if (interface := rules.pop(level, None)) is not None
+        ]
+        interfaces = [interface for interface in interfaces if not on_faces(interface.points, cell).all()]
+        if interfaces:
+            return (), self._divided(cell, Rule.joined(interfaces), rules)
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
-        if not self.ground.is_box:
+        if not self.tree_domain.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
                 within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
-                return (), [Slice(cell, outline, rules, int(self.ground.kinds(within)[0]))]
-            if not self.ground.inside(middle[None], cell)[0]:
+                return (), [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
+            if not self.tree_domain.inside(middle[None], cell)[0]:
                 return (), []
         U, weights = self.reference.rule
         half = cell.size / 2
         center = cell.low + half
-        kind = int(self.ground.kinds(middle[None])[0])
-        whole = CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind)
+        material = int(self.tree_domain.materials(middle[None])[0])
+        whole = CellPart(
+            cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, material=material
+        )
         return (whole,), []
 
-    def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
-        """Return the slices of a cell on both sides of a seam, which cuts them off as a boundary does."""
+    def _divided(self, cell: Cell, interface: Rule, rules: dict[Any, Rule]) -> list[Slice]:
+        """Return the slices of a cell, one for each material beside its interfaces."""
         step = STEP * float(cell.size.min())
         above, below = (
-            seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
+            interface.together(self.tree_domain.materials(interface.points + sign * step * interface.normals))
+            for sign in (1.0, -1.0)
         )
         found: list[Slice] = []
-        for kind in np.unique(np.concatenate([above, below])).tolist():
-            # Curves end at seams; what there is of a surface beside each kind is found again.
-            own = rules if len(cell.low) < 3 else self._rules(cell, kind)
-            own = {key: self._of_kind(rule, kind, step) for key, rule in own.items()}
-            around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
+        for material in np.unique(np.concatenate([above, below])).tolist():
+            # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
+            own = rules if len(cell.low) < 3 else self._rules(cell, material)
+            own = {key: self._of_material(rule, material, step) for key, rule in own.items()}
+            around = [interface.chosen(below == material), interface.chosen(above == material).flipped()]
             around += [own.pop(None)] if None in own else []
-            found.append(Slice(cell, Rule.joined(around), own, kind))
+            found.append(Slice(cell, Rule.joined(around), own, material))
         return found
 
-    def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
-        """Return the points of a boundary that are beside a kind of points of the domain."""
-        return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
+    def _of_material(self, rule: Rule, material: int, step: float) -> Rule:
+        """Return the boundary points that have the given material behind them."""
+        return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
-    def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
-        """Return points of the boundary in a cell, by conditions, and those of seams; or those beside one kind."""
+    def _rules(self, cell: Cell, material: int | None = None) -> dict[Any, Rule]:
+        """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
         found: dict[Any, Rule] = {}
-        tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
-        beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
-        for place, held in self.ground.pieces(cell).items():
-            is_seam = place in self.ground.seams
-            if (place is None and tiled) or (is_seam and beside is not None):
+        tiled = len(cell.low) == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
+        beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
+        for place, held in self.tree_domain.pieces(cell).items():
+            is_interface = place in self.tree_domain.interfaces
+            if (place is None and tiled) or (is_interface and beside is not None):
                 continue
-            # Integrals along the outline are those of polynomials along curves.
-            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_seam else 1)
+            # Integrals over the outline need higher degrees: polynomials along curves.
+            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_interface else 1)
             rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
             if own := [rule for rule in rules if rule is not None]:
                 found[place] = Rule.joined(own)
-        own = [rule for place, rule in found.items() if place not in self.ground.seams]
+        own = [rule for place, rule in found.items() if place not in self.tree_domain.interfaces]
         if tiled and own:
             found[None] = Rule.joined(own)
         return found
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
-        fit(self.ground, [own for own in slices if own.key not in self.ground.fitted])
+        fit_slices(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.slice_pieces])
         for own, shell in zip(slices, self._shells(slices), strict=True):
             self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
-        """Return the parts of a slice, given its points on the sides of its cell."""
-        cell, kind, fitted = own.cell, own.kind, self.ground.fitted[own.key]
-        if fitted is None:
+        """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
+        cell, material, slice_pieces = own.cell, own.material, self.tree_domain.slice_pieces[own.key]
+        if slice_pieces is None:
             return ()
-        grid, labels, step, evenly = fitted
+        grid, labels, step, evenly = slice_pieces
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
-            return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind, cell), strict=strict)
+            return owners_in_sight(
+                grid, labels, step, X, lambda Y: self.tree_domain.is_material(Y, material, cell), strict=strict
+            )
 
         def beside(rule: Rule) -> Any:
             return rule.together(owned(rule.points - STEP * float(cell.size.min()) * rule.normals))
 
         owner, places = beside(own.outline), {key: beside(rule) for key, rule in own.rules.items()}
-        walls = beside(shell) if shell is not None else np.empty(0)
+        shell_owner = beside(shell) if shell is not None else np.empty(0)
         groups = []
         for label in np.unique(labels).tolist():
             points = grid[labels == label]
@@ -161,7 +168,7 @@ class Cutter:
             def is_own(X: FloatArray, label: int = int(label)) -> Any:
                 return owned(X, strict=True) == label
 
-            inside, volume = self._candidates(cell, *box, kind, is_own)
+            inside, volume = self._candidates(cell, *box, material, is_own)
             if not len(inside):
                 continue
             inside = inside[: self.wanted]
@@ -172,11 +179,11 @@ class Cutter:
             boundary = {key: rule for key, rule in boundary.items() if len(rule.weights)}
             weights, center, integral = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2, None
             if shell is not None:
-                around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(walls == label)])
+                around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(shell_owner == label)])
                 degree = self.reference.degree + _EXACT
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
-            groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, kind))
+            groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, material))
         return tuple(groups)
 
     def _filled(
@@ -188,11 +195,11 @@ class Cutter:
         beside: Callable[[Rule], Any],
         label: int,
     ) -> Rule:
-        """Return the points of a surface in a part, with more where few of those scattered over its cell are in it."""
+        """Return the boundary points of a part; in space, add points if few of the cell's points belong to it."""
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
-        held = [half for piece in self.ground.pieces(cell)[place] for half in piece.within(*box)]
+        held = [half for piece in self.tree_domain.pieces(cell)[place] for half in piece.within(*box)]
         found = [more for piece in held if (more := piece.rule(*box, count, turns=True)) is not None]
         if not found:
             return rule
@@ -201,9 +208,9 @@ class Cutter:
         return more if len(more.weights) > len(rule.weights) else rule
 
     def _shells(self, slices: list[Slice]) -> Sequence[Rule | None]:
-        """Return points on the sides of cells that belong to slices, with outward normals, if integrals need them.
+        """Return points of slices on the sides of their cells, with outward normals, as exact integrals need them.
 
-        In space only those across the first axis do.
+        In space only the two sides across the first axis are needed.
         """
         dimension = self.reference.dimension
         if dimension == 2:
@@ -211,29 +218,31 @@ class Cutter:
         return [self._ends(own) if dimension == 3 else None for own in slices]
 
     def _ends(self, own: Slice) -> Rule:
-        """Return points of a slice on the sides of its cell in space across the first axis."""
+        """Return points of a slice on the two sides of its cell across the first axis, in space."""
         cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
-            step = self.ground.aside(cell) * normal
+            step = self.tree_domain.side_offset(cell) * normal
 
             def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
                 return np.column_stack([np.full(len(V), place), V])
 
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.ground.columns(placed(V), own.kind, step, [cell])
+                return self.tree_domain.inside_columns(placed(V), own.material, step, [cell])
 
-            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2)
+            V, weights, _ = quadrature_on_lines(
+                inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2
+            )
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
         return Rule.joined(found)
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
-        """Return points of slices on the sides of their plane cells, with normals out of the cells."""
-        self._find_sides([own for own in slices if own.key not in self.ground.sides_of])
+        """Return points of slices on the sides of their cells in a plane, with outward normals."""
+        self._find_sides([own for own in slices if own.key not in self.tree_domain.side_intervals])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
         for own in slices:
-            axis, out, starts, stops = self.ground.sides_of[own.key]
+            axis, out, starts, stops = self.tree_domain.side_intervals[own.key]
             cell, normals = own.cell, np.zeros((len(axis), 2))
             normals[np.arange(len(axis)), axis] = out
             along = cell.low[1 - axis] + cell.size[1 - axis] * starts
@@ -245,26 +254,26 @@ class Cutter:
         return rules
 
     def _find_sides(self, slices: list[Slice]) -> None:
-        """Find the intervals of all sides of plane cells that belong to slices."""
+        """Find the intervals of all cell sides in a plane that belong to slices."""
         axis, out = np.tile([0, 0, 1, 1], len(slices)), np.tile([-1.0, 1.0], 2 * len(slices))
         cells = [own.cell for own in slices for _ in range(4)]
         low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
         corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
         step = np.zeros((len(cells), 2))
-        step[every, axis] = out * [self.ground.aside(cell) for cell in cells]
-        kinds = np.repeat([own.kind for own in slices], 4)
+        step[every, axis] = out * [self.tree_domain.side_offset(cell) for cell in cells]
+        materials = np.repeat([own.material for own in slices], 4)
 
         def columns(s: FloatArray, row: Any) -> Any:
             X, other = corner[row], 1 - axis[row]
             X[np.arange(len(X)), other] = low[row, other] + s * (high - low)[row, other]
-            return self.ground.columns(X, kinds[row], step[row], cells, row)
+            return self.tree_domain.inside_columns(X, materials[row], step[row], cells, row)
 
         row, start, stop = ranges_held(columns, np.zeros(len(cells)), np.ones(len(cells)))
         for k, own in enumerate(slices):
             found = [
                 (side, *span)
                 for side in range(4 * k, 4 * k + 4)
-                for span in self.ground.at_tips(
+                for span in self.tree_domain.cut_at_tips(
                     list(zip(start[row == side], stop[row == side], strict=True)),
                     own.cell,
                     int(axis[side]),
@@ -274,38 +283,42 @@ class Cutter:
             ]
             sides, starts, stops = np.array(found).reshape(-1, 3).T
             sides = sides.astype(np.int64)
-            self.ground.sides_of[own.key] = axis[sides], out[sides], starts, stops
+            self.tree_domain.side_intervals[own.key] = axis[sides], out[sides], starts, stops
 
     @cached_property
     def wanted(self) -> int:
-        """Number of points inside a part that determine its functions."""
+        """Number of interior points that determine the functions of a part."""
         return int(_OVERSAMPLING * self.reference.size) + 10
 
     def _candidates(
-        self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
+        self, cell: Cell, low: FloatArray, high: FloatArray, material: int, own: Callable[[FloatArray], Any]
     ) -> tuple[FloatArray, float]:
-        """Return points inside the domain and a box that are of a piece, and the volume of the piece."""
+        """Return points of a part in a box, and the volume of the part."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            X = X[self.ground.is_kind(X, kind, cell)]
+            X = X[self.tree_domain.is_material(X, material, cell)]
             X = X[own(X)] if len(X) else X
             if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X, float(np.prod(high - low)) * len(X) / tries
             tries *= 4
 
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
-        """Return for points of a cell the number of the part each is in, or nearest to."""
+        """Return for each point of a cell the number of the part that contains it or is nearest."""
         parts = self.parts(cell)
         if len(parts) < 2:
             return np.zeros(len(X), dtype=int)
         points = np.concatenate([part.points for part in parts])
         numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
-        own, kinds = np.array([part.kind for part in parts]), self.ground.kinds(X)
+        own, materials = np.array([part.material for part in parts]), self.tree_domain.materials(X)
         found = np.empty(len(X), dtype=np.int64)
-        for kind in np.unique(kinds).tolist():
-            rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
+        for material in np.unique(materials).tolist():
+            rows, theirs = materials == material, np.isin(numbers, np.flatnonzero(own == material))
             theirs |= not theirs.any()
-            clear = (lambda Y, kind=kind: self.ground.is_kind(Y, kind, cell)) if self.ground.seams else None
+            clear = (
+                (lambda Y, material=material: self.tree_domain.is_material(Y, material, cell))
+                if self.tree_domain.interfaces
+                else None
+            )
             found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
         return found

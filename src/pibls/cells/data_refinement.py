@@ -1,4 +1,4 @@
-"""Data refinement: cells are split until they resolve sources, coefficients, boundary values and waves."""
+"""Data refinement: splits cells until they resolve sources, coefficients, boundary values and waves."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from pibls.refinement import VISIBLE
 
 __all__ = ["DATA_SHARE", "DataRefinement"]
 
-DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
-_WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
-_SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
-_FEW = 4  # points along an axis, to look at coefficients
-_PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
+DATA_SHARE = 100.0  # tolerances to which data are resolved: solving smooths their errors
+_WAVE_SHARE = 1000.0  # the same for waves, which richer cells resolve later, but which coarser cells do not find at all
+_SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
+_FEW = 4  # points along an axis at which coefficients are sampled
+_PAYS = 0.75  # largest ratio of integration errors, after and before a split, at which the split pays
 
 
 @lru_cache(maxsize=8)
 def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return Gauss rules of the cube, plain and with halves along each axis: points, and a row of weights each."""
+    """Return Gauss rules of the cube, plain and with one axis halved: points, and a row of weights per rule."""
     whole, halves = gauss(count), gauss(2 * (count // 4))  # an even number, as data may be singular at centres
     panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
     rules = [tensor(*([whole] * dimension))]
@@ -42,7 +42,7 @@ def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(eq=False)
 class DataRefinement:
-    """Splits cells until they resolve the data of a problem, in units of the solution; or some of its forms, by id."""
+    """Splits cells until they resolve the data of a problem, or only the sources of some forms, given by id."""
 
     rows: Rows
     only: frozenset[int] | None = None
@@ -50,14 +50,14 @@ class DataRefinement:
 
     @cached_property
     def roughness(self) -> DataRoughness:
-        """Measures how rough data are."""
+        """Measures the roughness of the data."""
         return DataRoughness(self.rows, self.only)
 
-    def waved(self, root: Cell, tol: float, most: int) -> Cell:
-        """Split cells until they resolve the waves that equations let through, unless there would be too many.
+    def resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until they resolve the waves that the equations support, unless there would be too many cells.
 
-        Conditions on the boundary may send waves through all of a domain that no source speaks of. On coarser cells
-        they are not found at all, and what is found says little of where to split.
+        Boundary conditions may excite waves throughout the domain that no source shows. A coarser tree does not find
+        them, and its solution says little about where to split.
         """
         if not self.rows.problem.is_linear or not any(
             term.order == 0 for equation in self.rows.equations for term in equation.form.terms
@@ -65,7 +65,7 @@ class DataRefinement:
             return root
         first, count = root, self.rows.layout.least_degree + 1
         share = min(_WAVE_SHARE * tol, VISIBLE)
-        # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
+        # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
         longest = 2.0 * count / math.e * share ** (1.0 / count)
         while True:
             cells = self._within(root)
@@ -81,27 +81,27 @@ class DataRefinement:
                 return root
 
     def _within(self, root: Cell) -> list[Cell]:
-        """Return the cells of a tree that have something of the domain."""
-        ground, cells = self.rows.layout.ground, leaves(root)
-        if ground.is_box:
+        """Return the leaves that intersect the domain."""
+        tree_domain, cells = self.rows.layout.tree_domain, leaves(root)
+        if tree_domain.is_box:
             return cells
-        middles = ground.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
-        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(ground.pieces(cell).values())]
+        middles = tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(tree_domain.pieces(cell).values())]
 
     def _wave_numbers(self, cells: list[Cell]) -> FloatArray:
-        """Return the largest number of radians per length along each axis with which solutions oscillate in cells."""
-        ground, d = self.rows.layout.ground, len(cells[0].low)
+        """Return the largest wave number of solutions in each cell along each axis, in radians per length."""
+        tree_domain, d = self.rows.layout.tree_domain, len(cells[0].low)
         if self.rows.is_constant:
             return np.tile(self._waves_at(cells[0].low[None, None]), (len(cells), 1))
         low, size = (np.array([getattr(cell, name) for cell in cells])[:, None] for name in ("low", "size"))
         X = low + size * (_halved_rules(d, _FEW)[0] + 1.0) / 2
-        if ground.is_box:
+        if tree_domain.is_box:
             return self._waves_at(X)
-        kept = (own[ground.inside(own)] for own in X)
+        kept = (own[tree_domain.inside(own)] for own in X)
         return np.concatenate([self._waves_at(own[None]) if len(own) else np.zeros((1, d)) for own in kept])
 
     def _waves_at(self, X: FloatArray) -> FloatArray:
-        """Return the same of points of cells, shape (cells, points, axes)."""
+        """Return the largest wave numbers at points of cells, shape (cells, points, axes)."""
         found, flat = np.zeros((len(X), X.shape[2])), X.reshape(-1, X.shape[2])
         for equation in self.rows.equations:
             try:
@@ -122,8 +122,8 @@ class DataRefinement:
                 found[:, axis] = np.maximum(found[:, axis], np.maximum(most, 0.0) ** (1.0 / order))
         return found
 
-    def followed(self, root: Cell, tol: float, most: int) -> Cell:
-        """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
+    def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""
         while True:
             cells = self._within(root)
             limits = self._limits(cells, tol)
@@ -140,23 +140,23 @@ class DataRefinement:
                 return root
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
-        """Return how rough data may be, and coefficients."""
+        """Return the roughness that data, and coefficients, may have on a cell."""
         share = min(DATA_SHARE * tol, VISIBLE)
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 
-    def unseen(self, root: Cell, tol: float) -> bool:
-        """Tell whether data have narrow features that no cell of a tree sees."""
+    def misses_features(self, root: Cell, tol: float) -> bool:
+        """Return whether data have narrow features that no cell of the tree resolves."""
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
         rough = self.roughness.searched(cells)
-        return any(one.spots.max() > limit or one.coefficients.max() > relative for one in rough)
+        return any(one.narrow.max() > limit or one.coefficients.max() > relative for one in rough)
 
-    def summed(self, root: Cell, limit: float, most: float) -> Cell:
-        """Split whole cells until their points tell the integrals of sources, or splitting does not help.
+    def resolving_integrals(self, root: Cell, limit: float, most: float) -> Cell:
+        """Split whole cells until their quadrature resolves the integrals of sources, or splitting does not help.
 
-        A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
-        everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
+        A source that is infinite at a point has finite integrals. Their error affects the solution everywhere, however
+        small the cell is. In a nonlinear problem the error depends on the state, so no cell is split for it.
         """
         while self.rows.problem.is_linear:
             splits: Splits = {}
@@ -172,15 +172,15 @@ class DataRefinement:
         return root
 
     def _summable(self, root: Cell) -> list[CellPart]:
-        """Return the whole parts of a tree, once the error of their integrals is known."""
+        """Return the whole parts of a tree, after measuring their integration errors."""
         whole = [part for part in self.rows.layout.parts_of(leaves(root)) if part.whole]
         if new := [part for part in whole if part.cell not in self._unsure]:
             missed = self._missed_sums(new, [part.cell for part in new])
             self._unsure |= dict(zip((part.cell for part in new), missed, strict=True))
         return whole
 
-    def left_out(self, root: Cell) -> float:
-        """Return the error of the integrals of sources by the points of all cells, if these are finite."""
+    def integral_error(self, root: Cell) -> float:
+        """Return the error of the integrals of sources over all cells; zero if the integrals are infinite."""
         missed = {cell: float(self._unsure[cell].max()) for cell in leaves(root) if cell in self._unsure}
         most = max(missed, key=missed.__getitem__, default=None)
         if most is None or missed[most] == 0.0:
@@ -189,14 +189,14 @@ class DataRefinement:
         return _SLOWLY * sum(missed.values()) if self._pays(part, cuts_along(self._unsure[most])) else 0.0
 
     def _pays(self, part: CellPart, cuts: list[tuple[int, float | None]]) -> bool:
-        """Tell whether less is missed by halves of a cell: that is not so where integrals are infinite."""
+        """Return whether halves of a cell have a smaller integration error: they do unless the integral is infinite."""
         cell = part.cell
         boxes = leaves(refined(cell, {cell: cuts}))
         missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1).sum()
         return bool(missed < _PAYS * self._unsure[cell].max())
 
     def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
-        """Return the error of integrals of sources by points of boxes in parts, by axis, in units of the solution."""
+        """Return the integration error of sources over boxes in parts, by axis, in units of the solution."""
         low, half = np.array([box.low for box in boxes])[:, None], np.array([box.size for box in boxes])[:, None] / 2
         U, weights = _halved_rules(low.shape[2], rule_count(self.rows.layout.reference.degree))
         found, whole = np.zeros((len(boxes), low.shape[2])), self.rows.layout.root.size / 2
@@ -212,6 +212,6 @@ class DataRefinement:
 
 
 def _beyond(found: Roughness, limit: float, relative: float) -> FloatArray:
-    """Return how rough a cell is, in terms of how rough it may be."""
+    """Return the roughness of a cell relative to the limits."""
     data = found.data / limit if limit > 0.0 else np.where(found.data > 0.0, np.inf, 0.0)
     return np.maximum(data, found.coefficients / relative)

@@ -1,6 +1,6 @@
-"""How rough sources, coefficients and boundary values are on cells, in units of the solution.
+"""The roughness of sources, coefficients and boundary values on cells, in units of the solution.
 
-All cells that are new are measured together: every expression is evaluated once, at the points of all of them.
+All new cells are measured together: every expression is evaluated once, at the points of all of them.
 """
 
 from __future__ import annotations
@@ -29,37 +29,38 @@ from pibls.refinement import VISIBLE
 
 __all__ = ["DataRoughness", "Roughness"]
 
-_SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
-_AT_ONCE = 64  # cells: more are no faster, and take more memory
+_SMALL = 1 / 16  # of a cell: boundary pieces below this size are resolved by splitting
+_AT_ONCE = 64  # cells measured together: more are no faster and need more memory
 
 
 @dataclass(eq=False)
 class Roughness:
-    """How rough data are on a cell, along each axis.
+    """The roughness of the data on a cell, along each axis.
 
     Attributes
     ----------
     data
-        Sources and boundary values, in units of the solution.
-    spots
-        Their narrow features that no point sees.
+        L2 error of sources and boundary values, in units of the solution.
+    narrow
+        The share of it in narrow features between the points.
     coefficients
-        The same of coefficients, in terms of themselves; infinite where a piece of boundary is lost in the cell.
+        Relative error of coefficients; infinite where the cell contains a whole piece of the boundary.
     square
-        Square of the size of the data.
-    plain
-        Sources that points of parts see to be rough, with factors and values: split cells need no search for spots.
+        Squared L2 norm of the data.
+    postponed
+        Sources that are rough already at the points, with factors and values: the search for narrow features is
+        postponed.
     """
 
     data: FloatArray
-    spots: FloatArray
+    narrow: FloatArray
     coefficients: FloatArray
     square: float = 0.0
-    plain: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
+    postponed: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
 
 
 class _OnPiece(NamedTuple):
-    """A condition on a piece of the boundary of a part: points, depth of the part, axes along, and unit of terms."""
+    """A condition on a piece of a part's boundary: points, depth of the part, tangential axes, unit of terms."""
 
     part: CellPart
     piece: Piece
@@ -71,19 +72,19 @@ class _OnPiece(NamedTuple):
 
 @dataclass(eq=False)
 class DataRoughness:
-    """Measures how rough the data of a problem are on cells, and keeps it."""
+    """Measures and keeps the roughness of the data on cells."""
 
     rows: Rows
-    only: frozenset[int] | None = None  # forms whose sources are measured, by id, and nothing else
+    only: frozenset[int] | None = None  # ids of the forms whose sources are measured, instead of all data
     _done: dict[Cell, Roughness] = field(default_factory=dict)
 
     @cached_property
     def probe(self) -> Probe:
-        """Looks for narrow features between points."""
+        """Searches for narrow features between the points."""
         return Probe(self.rows.layout)
 
     def of(self, cells: Sequence[Cell]) -> list[Roughness]:
-        """Return how rough data are on cells."""
+        """Return the roughness of the data on cells."""
         new = [cell for cell in cells if cell not in self._done]
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
         for start in range(0, len(new), _AT_ONCE):
@@ -91,9 +92,9 @@ class DataRoughness:
             if parts := self.rows.layout.parts_of(chosen):
                 self._inside(parts)
                 self._boundary(parts)
-        pieces, extents = self.rows.layout.ground.extents
+        pieces, extents = self.rows.layout.tree_domain.extents
         for cell in new:
-            # A small piece of the boundary would be lost in it.
+            # A piece of the boundary much smaller than the cell would not be resolved.
             small = (extents < _SMALL * cell.size) | np.isnan(extents)
             for k in np.flatnonzero(small.all(axis=1)).tolist():
                 if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
@@ -102,15 +103,15 @@ class DataRoughness:
         return [self._done[cell] for cell in cells]
 
     def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
-        """Return the same of cells that stay: roughness that is plain there may be the faint end of something."""
+        """Return the same after all postponed searches, for cells that stay: visible roughness may hide more."""
         found = self.of(cells)
         for own in found:
-            while own.plain:
-                self._search(*own.plain.pop())
+            while own.postponed:
+                self._search(*own.postponed.pop())
         return found
 
     def _inside(self, parts: list[CellPart]) -> None:
-        """Measure coefficients and sources of equations."""
+        """Measure the coefficients and sources of equations."""
         equations, names = self.rows.equations, self.rows.problem.field_names
         if self.rows.problem.is_linear:
             balances = [self.rows.balance(part) for part in parts]
@@ -121,11 +122,11 @@ class DataRoughness:
             if not self._counts(equation):
                 continue
             for function, (name, index) in _coefficients(equation, names) if self.only is None else ():
-                if self.probe.spots(function, inside=True) is None:
+                if self.probe.features(function, inside=True) is None:
                     continue
                 for part, known, (factors, units) in zip(parts, _at(function, parts), balances, strict=True):
                     unit = factors[number] * units[name] / float(np.prod(part.half ** np.array(index)))
-                    own = self.probe.missed_at_spots(part, function, known, unit)
+                    own = self.probe.missed_features(part, function, known, unit)
                     found = self._done[part.cell]
                     found.coefficients = np.maximum(found.coefficients, own)
             self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
@@ -134,7 +135,7 @@ class DataRoughness:
         return self.only is None or id(statement.form) in self.only
 
     def _source(self, equation: Statement, factors: dict[CellPart, float]) -> None:
-        """Measure the source of an equation on parts, with a factor for each."""
+        """Measure the source of an equation on parts, with a factor for each part."""
         known = _sources(equation, list(factors))
         if not known or (source := equation.form.source_function).constant == 0.0:
             return
@@ -152,25 +153,25 @@ class DataRoughness:
             scale = np.array([factors[part] for part in whole])[:, None]
             rough |= dict(zip(whole, own, strict=True))
             missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
-        plain = self.probe.spots(source, inside=True) is None
+        plain = self.probe.features(source, inside=True) is None
         for part, own in rough.items():
             found, search = self._done[part.cell], (part, factors[part], source, known[part])
             found.data = np.maximum(found.data, missed[part])
             if plain:
                 continue
             if np.linalg.norm(own) > VISIBLE * np.sqrt(part.weights @ np.square(values[part])):
-                found.plain.append(search)
+                found.postponed.append(search)
             else:
                 self._search(*search)
 
     def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray) -> None:
-        """Look for features of a source that are narrower than points tell."""
-        spots, found = factor * self.probe.missed_at_spots(part, source, known), self._done[part.cell]
-        found.spots = np.maximum(found.spots, spots)
-        found.data = np.maximum(found.data, spots)
+        """Search a source for features narrower than the point spacing."""
+        narrow, found = factor * self.probe.missed_features(part, source, known), self._done[part.cell]
+        found.narrow = np.maximum(found.narrow, narrow)
+        found.data = np.maximum(found.data, narrow)
 
     def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return for every axis the L2 error with which functions of lower degree fit values on a part that is cut."""
+        """Return for every axis the L2 error of the fit by functions of lower degree on a cut part."""
         reference = self.rows.layout.reference
         zero = (0,) * reference.dimension
         few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
@@ -181,7 +182,7 @@ class DataRoughness:
 
     @cached_property
     def _conditions(self) -> dict[Any, list[Statement]]:
-        """Conditions by their places, but for those that give cells nothing to resolve: numbers, and zero."""
+        """Conditions by place, without those that have nothing to resolve: constant coefficients and zero values."""
         found = defaultdict[Any, list[Statement]](list)
         for statement in self.rows.problem.statements:
             form = statement.form
@@ -191,15 +192,15 @@ class DataRoughness:
         return found
 
     def _boundary(self, parts: list[CellPart]) -> None:
-        """Measure the data of conditions on the boundary."""
+        """Measure the data of boundary conditions."""
         given = defaultdict[Statement, list[_OnPiece]](list)
-        ground = self.rows.layout.ground
+        tree_domain = self.rows.layout.tree_domain
         for part in parts if self._conditions else ():
-            for place, held in ground.pieces(part.cell).items():
+            for place, held in tree_domain.pieces(part.cell).items():
                 for statement in self._conditions.get(place, ()) if held else ():
                     for piece, rule in self._rules(part, place, held):
-                        # What lies on both sides of a seam is told by the points of each.
-                        if not ground.seams or (ground.kinds(rule.points) == part.kind).all():
+                        # Data on both sides of an interface are measured by the parts of each side.
+                        if not tree_domain.interfaces or (tree_domain.materials(rule.points) == part.material).all():
                             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
                             along = np.ptp(part.local(rule.points), axis=0) > 0.1
                             unit = self._unit(statement, part, rule)
@@ -208,7 +209,7 @@ class DataRoughness:
             self._on_pieces(statement, every)
 
     def _rules(self, part: CellPart, place: Any, held: list[Piece]) -> Iterator[tuple[Piece, Rule]]:
-        """Yield plain pieces with their points: those of a whole cell are known, if pieces do not turn in it."""
+        """Yield evenly parametrised pieces with their quadrature points; those of a whole cell are reused."""
         count, known = self.rows.layout.reference.degree + 1, part.boundary.get(place)
         ends = np.cumsum([count ** len(piece.box) for piece in held])
         share = part.whole and known is not None and len(known.weights) == ends[-1]
@@ -232,7 +233,7 @@ class DataRoughness:
         """Measure the coefficients and the source of a condition on pieces of the boundary."""
         rules = [own.rule for own in given]
         for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
-            if self.probe.spots(function, inside=False) is None:
+            if self.probe.features(function, inside=False) is None:
                 continue
             for one, known in zip(given, _at(function, rules), strict=True):
                 unit = 1.0 / (one.unit * float(np.prod(one.part.half ** np.array(index))))
@@ -247,14 +248,14 @@ class DataRoughness:
             found, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
             found.square += scale**2 * float(one.rule.weights @ np.square(values))
             if source.constant is None and len(values) > 2:
-                spots = self.probe.missed_on(one.piece, source, values)
+                narrow = self.probe.missed_on(one.piece, source, values)
                 count = self.rows.layout.reference.degree + 1
                 own = missed_along(values, one.rule.weights, len(one.piece.box), count)
-                found.spots = np.maximum(found.spots, scale * spots * one.along)
-                found.data = np.maximum(found.data, scale * max(own, spots, line) * one.along)
+                found.narrow = np.maximum(found.narrow, scale * narrow * one.along)
+                found.data = np.maximum(found.data, scale * max(own, narrow, line) * one.along)
 
     def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
-        """Return the L2 errors of a function through Gauss points on curves; none on surfaces."""
+        """Return the L2 errors of interpolation at Gauss points on curves; zero on surfaces."""
         found, count = np.zeros(len(given)), self.rows.layout.reference.degree + 1
         curves = [number for number, own in enumerate(given) if len(own.piece.box) == 1]
         if function.constant is None and curves:

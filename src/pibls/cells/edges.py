@@ -21,23 +21,25 @@ from pibls.geometry.triangles import Surface
 from pibls.quadrature.roots import held_ranges
 from pibls.quadrature.rules import tensor
 
-_SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
-_MOST = 128  # rows of blunt ones
+# least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
+_SHARP, _BLUNT = 1.15, 1.02
+_MOST = 128  # largest number of rows for blunt edges
 _CIRCLE = 48
-_RADIUS = 1e-4  # of the shape, or of a face: how far beside an edge, or where a condition ends, is looked
+_RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
 _FLAT = 1e-9
-_SMALL, _THROUGH = 0.25, 0.45  # half extents of what is small, and of what goes through, by the sides of the domain
-_ACROSS, _OFF = 7, 0.37  # lines across a face to look along, and where
-_ROUND, _CLOSE = 17, 129  # points along a curved surface, its quarters among them
+# half extents of small surfaces and of continuous ones, relative to the domain
+_SMALL, _THROUGH = 0.25, 0.45
+_ACROSS, _OFF = 7, 0.37  # number and offset of test lines across a face
+_ROUND, _CLOSE = 17, 129  # points along a curved surface, including its quarters
 _SAME = 1e-7
 
 
-def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
-    """Return the straight edges at which a solid in space is more than half around: sharp ones, and blunt ones.
+def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
+    """Return the re-entrant straight edges of a solid: sharp ones, and blunt ones parallel to an axis.
 
-    Of the sharp ones these are the ends, (edges, 2, 3). Of blunt ones only those along an axis are told, in rows: an
-    axis across which a cut parts the two faces of an edge, then its ends; none if there are more than cells can end at.
-    Those of curved faces are not found.
+    Sharp edges are given by their ends, shape (edges, 2, 3). A blunt edge is a row: an axis, across which a cut through
+    the edge separates its two faces, then its two ends. If there are too many blunt edges, none is returned. Edges of
+    curved faces are not found.
 
     Examples
     --------
@@ -45,10 +47,10 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     >>> from pibls.geometry import Box, Extrusion, Polygon
     >>> x, y, z = sp.symbols("x y z")
     >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
-    >>> inner_edges(bar)[0].round(9).tolist()
+    >>> reentrant_edges(bar)[0].round(9).tolist()
     [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
     >>> roof = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 0.9), (0, 1)])
-    >>> inner_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
+    >>> reentrant_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
     [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
     """
     if not isinstance(domain, Region) or domain.dimension != 3:
@@ -67,7 +69,7 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
 
 
 def _share(shape: Region, edge: FloatArray) -> float:
-    """Return the share of a small circle around the middle of an edge that is inside."""
+    """Return the share of a small circle around the middle of an edge that lies inside the solid."""
     way = edge[1] - edge[0]
     one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
     one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))
@@ -81,7 +83,7 @@ def _circle(one: FloatArray, two: FloatArray) -> FloatArray:
 
 
 def _parting(shape: Region, edge: FloatArray) -> list[int]:
-    """Return the axes across which a cut through an edge has one of its two faces on either side."""
+    """Return the axes across which a cut through an edge separates its two faces."""
     axes = np.flatnonzero(edge[0] == edge[1])
     steps = _RADIUS * shape.thickness * np.eye(3)[axes[::-1]]
     ahead, behind = (shape.level(edge.mean(axis=0) + sign * steps) > 0.0 for sign in (1.0, -1.0))
@@ -89,7 +91,7 @@ def _parting(shape: Region, edge: FloatArray) -> list[int]:
 
 
 def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
-    """Return the flat faces of a domain across an axis: the axis, on which side the outside is, and their extent.
+    """Return the flat faces of a domain that are normal to an axis: axis, outward direction (±1), and extent.
 
     Examples
     --------
@@ -109,11 +111,11 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
     return found
 
 
-def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return middles and half extents of curved surfaces that are small, infinite along an axis that they go through.
+def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the centres and half extents of small curved surfaces; an extent is infinite along a continuous axis.
 
-    Patches count if the domain is around them, and points of surfaces inside the domain anyway. Triangles do not: many
-    of them make one surface.
+    A patch counts if the domain surrounds it; surfaces inside the domain, given by points, always count. Triangles
+    never count, since many of them form one surface.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
     >>> from pibls.geometry import Ball, Box
     >>> x, y, z = sp.symbols("x y z")
     >>> pierced = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 0.5), 0.2)
-    >>> middles, halves = hollows(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
+    >>> middles, halves = small_surfaces(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
     >>> middles.round(9).tolist(), halves.round(9).tolist()
     ([[1.0, 1.0, 0.5]], [[0.2, 0.2, 0.2]])
     """
@@ -140,7 +142,7 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
 
 
 def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
-    """Return the ends of the lines along axes at which parts of a boundary in space end within a flat face.
+    """Return the ends of those lines, parallel to an axis, at which a condition ends inside a flat face in space.
 
     Examples
     --------
@@ -162,7 +164,7 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
 
 
 def _ends(patch: Patch, axis: int) -> list[float]:
-    """Return where a flat patch ends along a parameter, at the same place for different values of the other one."""
+    """Return where a flat patch ends along one parameter, for at least two values of the other parameter."""
     found = []
     for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
         kept = held_ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
@@ -176,7 +178,7 @@ def _kept(patch: Patch, axis: int, s: FloatArray, other: FloatArray) -> BoolArra
 
 
 def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
-    """Return the lines at a place of a parameter on one side of which a patch ends, within a face of the shape."""
+    """Return the segments at a parameter value where a patch ends while the face of the shape continues."""
 
     def ends(t: FloatArray) -> BoolArray:
         kept, within = [], []
@@ -192,12 +194,12 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
 
 def _rounded(X: Any) -> Any:
-    """Return places that differ by less than flat faces do as one."""
+    """Return coordinates rounded such that nearly equal ones become equal."""
     return np.round(X / _FLAT) / np.round(1.0 / _FLAT)
 
 
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return points all over a patch, more where it is masked, and normals; none where the patch is plane."""
+    """Return points and normals all over a patch, more of them on a masked one; none on a flat patch."""
     if isinstance(patch, TrianglePatch):
         return np.empty((0, 3)), np.empty((0, 3))
     for count in (_ROUND, _CLOSE):
@@ -212,7 +214,7 @@ def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
 
 
 def _folds(surface: Surface) -> FloatArray:
-    """Return the edges of triangles between which a surface turns back towards the outside."""
+    """Return the edges between triangles at which a surface is re-entrant."""
     ends = surface.ends
     edges = ends[np.lexsort(np.sort(ends, axis=1).T)][::2]
     pairs = surface.neighbours
@@ -220,17 +222,17 @@ def _folds(surface: Surface) -> FloatArray:
     start, stop = surface.vertices[edges].transpose(1, 0, 2)
     along = stop - start
     along = along / np.linalg.norm(along, axis=1, keepdims=True)
-    # The edge runs the way its first triangle does, which has the inside on its left.
+    # The edge has the direction of its first triangle, which has the inside on its left.
     turn = np.arctan2((np.cross(one, two) * along).sum(axis=1), (one * two).sum(axis=1))
     sharp = -turn > (_SHARP - 1.0) * np.pi
     blunt, level = (-turn > (_BLUNT - 1.0) * np.pi) & ~sharp, (start == stop).sum(axis=1) == 2
-    # Triangles of what is round all over have such edges in all directions: walls would meet a few of them by chance.
+    # A triangulated round surface has such edges in all directions, so that cell sides would meet a few by chance.
     blunt &= level & ~np.isin(pairs, pairs[blunt & ~level]).any(axis=1)
     return np.asarray(np.stack([start, stop], axis=1)[sharp | blunt if blunt.sum() <= _MOST else sharp])
 
 
 def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
-    """Return the normal of a flat patch, and its corners; None for a curved one."""
+    """Return the normal and the corners of a flat patch; None for a curved one."""
     ends = (np.array([0.0, 1.0, 0.3]), np.ones(3))
     X, normals, _ = patch.at(tensor(ends, ends)[0])
     level = np.ptp(normals, axis=0).max() < _FLAT and np.ptp(X @ normals[0]) < _FLAT * np.ptp(X, axis=0).max()
@@ -238,7 +240,7 @@ def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return the pieces that are inner edges of the line in which two flat patches can meet."""
+    """Return the segments of the line between two flat patches that are re-entrant edges."""
     none = np.empty((0, 2, 3))
     (first, X), (second, Y) = one, two
     way = np.cross(first, second)
@@ -265,7 +267,7 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
 
 
 def _joined(segments: FloatArray, shape: Region) -> FloatArray:
-    """Return segments with those of one line that touch made one."""
+    """Return the segments with touching ones on a common line merged."""
     slack = _SAME * float(np.ptp(shape.bounds, axis=1).max())
     left, found = segments.tolist(), []
     while left:

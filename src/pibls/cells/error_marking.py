@@ -1,4 +1,4 @@
-"""Error marking: which cells to split, and across which axes, from how rough a solution is on each."""
+"""Error marking: selects the cells to split, and the axes, from the roughness of a solution."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["ErrorMarking", "Splits", "cuts_along"]
 Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
-_REST = 0.02  # of all that is rough (squared), in cells that are not split, or may have it from others
-_LACKING_SHARE = 0.5  # of all that rows lack, in cells that are split
-_LEVELS, _SOME_LEVELS = 3, 2  # towards a landmark, at once: where cells are split in any case, and elsewhere
-_FELT = 1e-5  # of all that is rough (squared): what is singular at a point is felt everywhere
-_SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
+_REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
+_RESIDUAL_SHARE = 0.5  # share of the squared residual in cells that are split
+_LEVELS, _SOME_LEVELS = 3, 2  # levels of splits towards a landmark: in cells that are split anyway, and elsewhere
+_FELT = 1e-5  # share of the squared roughness above which a singularity affects the whole domain
+_SIDEWAYS = 0.1  # an axis whose roughness is below this share of the largest is not split
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
-    """Return cuts in halves across the axes along which a cell is about as rough as along the roughest one.
+    """Return halving cuts across all axes along which a cell is about as rough as along the roughest one.
 
     >>> cuts_along(np.array([1.0, 0.05, 0.2]))
     [(0, None), (2, None)]
@@ -40,25 +40,25 @@ def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float |
 
 @dataclass(eq=False)
 class ErrorMarking:
-    """Chooses splits from solutions with the functions of one layout."""
+    """Selects cells to split, from solutions with the functions of one layout."""
 
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
 
     @property
     def tails(self) -> Tails:
-        """Measures roughness."""
+        """Measures the roughness."""
         return tails_of(self.layout.reference)
 
     def splits(self, fit: Fit, sizes: FloatArray, most: float = math.inf) -> tuple[Splits, float]:
-        """Return the splits of the cells that hold nearly all that is rough, and of those that lack most.
+        """Return the splits of the cells with nearly all of the roughness, and of those with half of the residual.
 
-        Where that would give too many new cells only the roughest are split; the share of all that is rough in those
-        that were chosen and are split comes with them.
+        At most about ``most`` new cells are made, the roughest first. The second value is the share of the selected
+        roughness in the cells that are split.
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _LACKING_SHARE)]
+        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _RESIDUAL_SHARE)]
         splits: Splits = {}
         wanted = held = 0.0
         for part in dict.fromkeys(chosen):
@@ -71,7 +71,7 @@ class ErrorMarking:
         return splits, held / wanted if wanted > 0 else 1.0
 
     def rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
-        """Return how rough the roughest field is on every part, along each axis; that of the last fit is kept."""
+        """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():
             halves, weights = stacked(fit)
             tails = self.tails.of_weights(weights, halves)
@@ -85,20 +85,20 @@ class ErrorMarking:
         return self._known[2]
 
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
-        """Return the axes to halve a cell across: those along which it is rough."""
+        """Return the axes across which to halve a cell: those along which it is rough."""
         cuts = cuts_along(tails) if tails.max() > 0 else [(int(cell.size.argmax()), None)]
-        # What is rough across an edge, a cell cannot tell from what is rough along it.
-        spared = set(range(len(tails))) - {*cell.across, int(tails.argmax())}
+        # Near an edge, roughness across the edge also appears along it.
+        spared = set(range(len(tails))) - {*cell.axes_to_corners, int(tails.argmax())}
         return [cut for cut in cuts if cut[0] not in spared]
 
     def is_smooth(self, fit: Fit) -> bool:
-        """Tell whether a solution is smooth on all parts."""
+        """Return whether a solution is smooth on all parts."""
         return bool(self.tails.are_smooth(stacked(fit)[1]).all())
 
     def seems_smooth(self, fit: Fit, sizes: FloatArray) -> bool:
-        """Tell whether it is smooth where nearly all that is rough is, and can only be smooth elsewhere.
+        """Return whether a solution is smooth wherever it has a notable roughness, and no doubt arises elsewhere.
 
-        In cells in which a solution is next to nothing, coefficients are errors that come from others, and do not fall.
+        Where a solution is nearly zero, its coefficients are errors from other cells, and do not decay.
         """
         smooth = self.tails.are_smooth(stacked(fit)[1])
         left = [part for part, own in zip(fit.parts, smooth, strict=True) if not own]
@@ -108,9 +108,9 @@ class ErrorMarking:
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split towards landmarks at which the solution is not smooth, and its share of splits.
+        """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 
-        A level halves the error at a crack, where it falls most slowly.
+        One level halves the error at a crack tip, where it falls most slowly.
         """
         splits, share = self.splits(fit, sizes, most)
         root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
@@ -119,24 +119,24 @@ class ErrorMarking:
             if len(cells) > len(fit.parts) + most:
                 break
             marked = [leaf for leaf in cells if not marks.isdisjoint(leaf.corners)]
-            root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
+            root = refined(root, {leaf: [(axis, None) for axis in leaf.axes_to_corners] for leaf in marked})
         return self.layout.trimmed(root), share
 
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
-        """Return how often cells are split towards each landmark.
+        """Return the number of levels of splits towards each landmark.
 
-        That is once, so that a finer solution is finer there, and more often where it is singular. Where most of all
-        that is rough is, it is until the error has fallen to its goal, and does not show beside what it was.
+        One level everywhere, so that a finer tree is finer there, and more where the solution is singular. Where one
+        landmark has most of the roughness, the levels suffice for the error goal.
         """
         found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
-        # What a solution does at a crossing is known: cells only have to take it up.
-        known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
+        # The behaviour at a corner singularity is known: its functions are part of the solution.
+        known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
         for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
             marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
             around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})
             if not smooth:
-                # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little. A
-                # cell with several corners is too large to tell which of them it is.
+                # A solution that is singular at a point is rough in all cells around it. The coefficients of a cut cell
+                # say little. A cell with several landmarks is too large to show which one is singular.
                 flat |= marks if alone and not len(part.cell.edges) else set()
                 deep = not marks.isdisjoint(flat) and (part.cell in splits or not part.whole)
                 found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
@@ -146,7 +146,7 @@ class ErrorMarking:
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
-    """Return the fewest parts whose values hold a share of the square sum of all."""
+    """Return the fewest parts whose values hold a share of the sum of squares."""
     total, held, chosen = sum(value**2 for value in values.values()), 0.0, []
     for part in sorted(values, key=lambda one: -values[one]):
         chosen.append(part)

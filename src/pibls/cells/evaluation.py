@@ -1,4 +1,4 @@
-"""Statements at points of parts, linearised at a state, and the functions of cells in them."""
+"""Evaluates the statements of a problem at points of a part, linearised at a state, for the functions of a cell."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """A statement at points of a part, linearised at the state: rows and residuals are made of it alike.
+    """A statement at points of a part, linearised at the state; rows and residuals are both made from it.
 
     Attributes
     ----------
     statement, points, normals
-        The equation or condition, and where it is to hold.
+        The equation or condition, the points where it holds, and their normals.
     terms, source
-        Its coefficients there, and what stands beside them.
+        The coefficients of its terms at the points, and its source.
     factors
-        Weight of every point.
-    seen
-        Functions on a boundary of many flat pieces that rows are projected on; None elsewhere.
+        Weight of each point in least squares.
+    projection
+        Smooth functions on which the rows are projected, on a boundary of many flat pieces; None elsewhere.
     """
 
     statement: Statement
@@ -46,38 +46,38 @@ class Stated:
     terms: list[Term]
     source: FloatArray
     factors: FloatArray
-    seen: FloatArray | None = None
+    projection: FloatArray | None = None
 
     def weighed(self, values: FloatArray) -> FloatArray:
-        """Return values at the points, one row each, as rows of least squares."""
+        """Return values at the points (one row each) as weighted, projected rows of least squares."""
         found = values * self.factors[:, None]
-        return found if self.seen is None else self.seen.T @ found
+        return found if self.projection is None else self.projection.T @ found
 
 
 Sources = Callable[[Stated, CellPart], FloatArray]
-"""Returns other sources of a statement at its points of a part, one column for each right-hand side."""
+"""Returns other sources of a statement at its points in a part, one column per right-hand side."""
 
 
 @dataclass(eq=False)
 class Evaluation:
-    """Evaluates the statements of a linear problem, or of a nonlinear one linearised at a state.
+    """Evaluates the statements of a linear problem, or of a nonlinear problem linearised at a state.
 
     Attributes
     ----------
     layout
         The problem on its domain.
     state
-        Where a nonlinear problem is linearised.
+        The state at which a nonlinear problem is linearised.
     share
-        How much of what lies beyond the linearisation at zero is kept.
+        Share of the nonlinearity that is kept, beside the linearisation at zero.
     diffusion
-        Factor of terms of second and higher order in nonlinear equations, as far as they are linear.
+        Factor of the linear terms of second and higher order in nonlinear equations.
     problem, equations
         The problem, and its differential equations.
     orders, is_constant
-        Highest order of derivative of each field along each axis, and whether all coefficients are numbers.
+        Highest order of derivative of each field along each axis, and whether all coefficients are constants.
     width
-        Number of unknowns of a part.
+        Number of weights of a part: fields times functions.
     """
 
     layout: Layout
@@ -94,17 +94,17 @@ class Evaluation:
     def only_terms(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, axis: int | None = None
     ) -> list[Term]:
-        """Return the terms of a statement at points of a part, without its source; those along an axis are enough."""
+        """Return the terms of a statement at points, without its source; with an axis, those along it."""
         if statement.form.is_linear:
             return self.terms(statement, X, normals, [], axis)
         return self.lowered(statement, part, X, normals)[0]
 
     def along(self, axis: int, order: int) -> MultiIndex:
-        """Return the derivative of an order along an axis."""
+        """Return the multi-index of a derivative along one axis."""
         return _along(self.layout.reference.dimension, axis, order)
 
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
+        """Return derivatives of the functions in the coordinates of the part, at given points or at the part's own."""
         return self.layout.nodes(part, part.points if X is None else X, indices)
 
     def lowered(
@@ -135,9 +135,9 @@ class Evaluation:
         slots: list[FloatArray],
         axis: int | None = None,
     ) -> list[Term]:
-        """Return the terms of a statement at points, where its fields and their derivatives are known if need be.
+        """Return the terms of a statement at points; ``slots`` are the values of its fields and derivatives there.
 
-        With an axis, only those with derivatives along it.
+        With an axis, return only the terms with derivatives along it.
         """
         form, names = statement.form, self.problem.field_names
         return [
@@ -150,7 +150,7 @@ class Evaluation:
         self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
     ) -> tuple[list[Term], FloatArray]:
         found = self.terms(statement, X, normals, slots)
-        # The unknown is the next state itself, not the step to it.
+        # The unknown is the next state, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
         source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
         if self.diffusion != 1.0 and statement.is_equation:
@@ -161,7 +161,7 @@ class Evaluation:
         return found, source
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
-        """Return the largest term of every field."""
+        """Return the size of the largest term of every field."""
         found = np.zeros(len(self.problem.field_names))
         for number, index, value in coefficients:
             size = float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(value)
@@ -176,9 +176,9 @@ class Evaluation:
         units: FloatArray,
         left: FloatArray | None = None,
     ) -> list[FloatArray]:
-        """Return rows of all functions of a part for lists of terms, at points or summed over them, or at its own.
+        """Return rows of all functions of a part for several lists of terms, at points or combined by ``left``.
 
-        What is asked once is summed up before it is spelt out in functions; elsewhere their derivatives are kept.
+        Rows that are needed once are combined before the functions are evaluated; otherwise derivatives are kept.
         """
         indices = indices_of(terms)
         again = part.whole or (left is None and self.state is not None)
@@ -224,10 +224,10 @@ def _along(dimension: int, axis: int, order: int) -> MultiIndex:
 
 
 def indices_of(terms: list[list[Term]]) -> list[MultiIndex]:
-    """Return the derivatives in lists of terms."""
+    """Return the distinct derivatives in several lists of terms."""
     return list(dict.fromkeys(index for own in terms for _, index, _ in own))
 
 
 def power(half: FloatArray, index: MultiIndex) -> float:
-    """Return the product of half sides to the powers of a derivative."""
+    """Return the product of the half sides, each to the order of the derivative along its axis."""
     return math.prod(float(side) ** order for side, order in zip(half.tolist(), index, strict=True))

@@ -1,4 +1,4 @@
-"""Fitters solve a problem on one tree after another; the one here solves linear problems."""
+"""Fitters solve a problem on one tree after another: their protocol, and the fitter of linear problems."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 
-__all__ = ["DEGREES", "Fitter", "Linear", "degree_for"]
+__all__ = ["DEGREES", "Fitter", "LinearFitter", "degree_for"]
 
 DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
@@ -30,75 +30,75 @@ class Fitter(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """The domain."""
+        """The problem on its domain."""
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations that a tree of so many cells takes, so many of them new."""
+        """Return the operations for a tree of ``cells`` cells, of which ``new`` are new."""
 
     @property
-    def held(self) -> float:
-        """Bytes that the last solution takes, with the one it was compared with."""
+    def memory(self) -> float:
+        """Bytes held by the last solution and by the one it was compared with."""
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return the solution on a tree, given one on a coarser tree."""
+        """Return the solution on a tree, starting near one on a coarser tree."""
 
     def doubt(self, fit: Fit) -> str:
-        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+        """Return a sentence why a fit may not be a solution, or an empty string."""
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
 
     def richer(self) -> Fitter | None:
-        """Return a fitter of the same problem with richer cells, if there is a use for it."""
+        """Return a fitter with functions of two degrees more, or None if a finer tree is as good."""
 
     def enriched(self, degrees: int) -> Fitter | None:
-        """Return a fitter of the same problem with functions of so many degrees more, if there can be one."""
+        """Return a fitter with functions of ``degrees`` degrees more, or None."""
 
 
 @dataclass(eq=False)
-class Linear:
+class LinearFitter:
     """Solves a linear problem on trees."""
 
-    glue: Glue
+    solver: TreeSolver
     budget: Budget
-    _richer: Linear | None = None
+    _richer: LinearFitter | None = None
 
     @property
     def layout(self) -> Layout:
-        """The domain."""
-        return self.glue.layout
+        """The problem on its domain."""
+        return self.solver.layout
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations that a tree of so many cells takes, so many of them new."""
-        return self.glue.work(cells, new)
+        """Return the operations for a tree of ``cells`` cells, of which ``new`` are new."""
+        return self.solver.work(cells, new)
 
     @property
-    def held(self) -> float:
-        """Bytes that the last solution takes, with the one it was compared with."""
-        return self.glue.held + (0.0 if self._richer is None else self._richer.held)
+    def memory(self) -> float:
+        """Bytes held by the last solution and by the one it was compared with."""
+        return self.solver.memory + (0.0 if self._richer is None else self._richer.memory)
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return the solution on a tree; where it starts from does not matter."""
+        """Return the solution on a tree; a linear problem needs no start."""
         del near
-        before = self.glue.flops
+        before = self.solver.flops
         try:
-            return self.glue.solve(root)
+            return self.solver.solve(root)
         finally:
-            self.budget.spend(self.glue.flops - before)
+            self.budget.spend(self.solver.flops - before)
 
     def doubt(self, fit: Fit) -> str:
-        """Return an empty string: a linear problem is solved in one go."""
+        """Return an empty string: a linear problem is solved directly."""
         del fit
         return ""
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
-        return self.glue.weakest()[0]
+        return self.solver.weakest()[0]
 
-    def richer(self) -> Linear | None:
-        """Return a fitter of the same problem with functions of two degrees more: one would miss odd or even ones.
+    def richer(self) -> LinearFitter | None:
+        """Return a fitter with functions of two degrees more: one degree may add only odd or even functions.
 
-        On a line more cells cost no more than that.
+        On an interval return None, since more cells cost no more.
         """
         reference = self.layout.reference
         if reference.dimension == 1:
@@ -107,13 +107,13 @@ class Linear:
             self._richer = self.enriched(2)
         return self._richer
 
-    def of_degree(self, degree: int) -> Linear:
-        """Return the fitter of the same problem with functions of a degree, with everything that it knows already."""
+    def of_degree(self, degree: int) -> LinearFitter:
+        """Return the fitter with functions of a given degree; known ones are reused."""
         for own in (self, self._richer):
             if own is not None and own.layout.reference.degree == degree:
                 return own
         return self.enriched(degree - self.layout.reference.degree)
 
-    def enriched(self, degrees: int) -> Linear:
-        """Return a fitter of the same problem with functions of so many degrees more."""
-        return Linear(Glue(Rows(self.layout.enriched(degrees))), self.budget)
+    def enriched(self, degrees: int) -> LinearFitter:
+        """Return a fitter with functions of ``degrees`` degrees more."""
+        return LinearFitter(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)

@@ -1,4 +1,4 @@
-"""Fluxes across faces, seams and boundaries: they carry out of a part all that its sources make inside."""
+"""Fluxes across faces, interfaces and the boundary: they balance the sources inside a part."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 __all__ = ["Fluxes"]
 
 _SAME = 1e-6
-_SAID = 1e-2  # share of the coefficients of a condition that is along the normal
-_JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
+_SAID = 1e-2  # share of the coefficients of a condition that must be along the normal
+_JUMP = 1e-4  # relative change of a coefficient across a face that counts as a jump
 
 
 @dataclass(eq=False)
 class Fluxes:
-    """Reads the fluxes of a problem from its rows."""
+    """Derives the fluxes of a problem from its rows."""
 
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
-    _steady: dict[int | None, bool] = field(default_factory=dict)  # whether coefficients along an axis are numbers
+    _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
     def laws(self) -> InterfaceLaws:
-        """Conditions across interfaces."""
-        return InterfaceLaws(self.rows, self.across_seams)
+        """The conditions across interfaces."""
+        return InterfaceLaws(self.rows, self.across_interfaces)
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
-        """Return the terms of a field that are continuous across a face: value, and normal derivatives or a flux."""
+        """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
         law = self.laws.of(part, face, number, order)
         if law is not None:
             scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
@@ -57,7 +57,7 @@ class Fluxes:
         return _along_normals(number, order, face.normals)
 
     def _is_flux(self, face: Face, number: int, order: int) -> bool:
-        """Tell whether it is a flux that is continuous across a face, not a slope: on seams, and where it jumps."""
+        """Return whether a flux, not a derivative, is continuous across a face: on interfaces and at jumps."""
         if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
             return False
         if face.normals is not None:
@@ -72,15 +72,15 @@ class Fluxes:
         return self._jumps[face, number]
 
     def is_plain(self, face: Face) -> bool:
-        """Tell whether nothing but values and slopes is continuous across a face."""
+        """Return whether only values and derivatives are continuous across a face."""
         return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
 
     @cached_property
-    def across_seams(self) -> list[tuple[int, int]]:
-        """Fields and orders of the terms that are continuous across seams; order 1 is the flux where there is one."""
+    def across_interfaces(self) -> list[tuple[int, int]]:
+        """Fields and orders that are continuous across interfaces; order 1 stands for the flux, where there is one."""
         found = []
         for number, orders in enumerate(self._space_orders):
-            # What flows by the equation of another field is continuous with that.
+            # A field that the flux of another field's equation contains is continuous with that flux.
             carried = orders == 1 and self._fluxes
             found += [(number, order) for order in range(0 if carried else orders)]
         return found
@@ -97,7 +97,7 @@ class Fluxes:
         return {(names.index(name), 1): i for name, i in self.rows.analysis.carriers.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
-        """Return the terms of the flux along the normals of a face, on one side of it."""
+        """Return the terms of the normal flux on one side of a face."""
         i, X, normals, found = (
             self._fluxes[number, 1],
             self.rows.traces.inward(part, face),
@@ -121,12 +121,12 @@ class Fluxes:
 
     @cached_property
     def _given_fluxes(self) -> list[Statement | None]:
-        """The flux of each equation that is written as a divergence."""
+        """The flux of each equation that is written as a divergence; None for others."""
         forms = self.rows.analysis.fluxes
         return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
 
     def _scale(self, face: Face, number: int) -> float:
-        """Return how large the coefficients of a flux are, between those on both sides of a seam."""
+        """Return the geometric mean of the sizes of a flux on both sides of a face."""
         if (face, number) not in self._scales:
             sides = [
                 np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self._flux(part, face, number) if n == number))
@@ -136,9 +136,9 @@ class Fluxes:
         return self._scales[face, number]
 
     def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the flux of every equation out of a part across a face, by its own weights and by shared unknowns.
+        """Return the flux of every equation out of a part across a face, over its weights and shared unknowns.
 
-        ``below`` are the rows of the part for what is shared.
+        ``below`` are the trace rows of the part on the face.
         """
         out = 1.0 if face.below is part else -1.0
         area, sign = face.area, np.sign(face.basis[:, 0].sum())
@@ -159,7 +159,7 @@ class Fluxes:
         return own + found @ below, found + rises
 
     def _flowing(self, part: CellPart, face: Face) -> list[dict[tuple[int, MultiIndex], Any]]:
-        """Return by equation the coefficients of derivatives beside a face: on a wall, of those along its axis."""
+        """Return by equation the coefficients of derivatives beside a face; on a cell side, of those along its axis."""
         axis = face.axis if face.normals is None else None
         if axis not in self._steady:
             self._steady[axis] = all(_is_steady(equation.form, axis) for equation in self.rows.equations)
@@ -168,7 +168,7 @@ class Fluxes:
         return [{(n, index): value for n, index, value in own} for own in terms]
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
-        """Return the mean over a face of the coefficient of a shared derivative in the flux of an equation."""
+        """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
         if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
@@ -187,7 +187,7 @@ class Fluxes:
         return 0.0
 
     def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
-        """Return the flux of an equation per unit of the value that an interface condition shares; zero without one."""
+        """Return the flux of an equation per unit of the shared value of an interface condition; else zero."""
         given = {t[:2]: t[2] * np.ones(len(face.points)) for t in self.shared_terms(part, face, number, order)}
         for (own, _), equation in self._fluxes.items():
             if equation == i and given:
@@ -200,7 +200,7 @@ class Fluxes:
         return 0.0
 
     def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
-        """Return by how much a field rises from the lower to the upper end of a face, as a row."""
+        """Return the difference of a field between the two ends of a face, as a row."""
         X = self.rows.traces.on_side(part, face)
         other = 1 - face.axis
         middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
@@ -214,9 +214,9 @@ class Fluxes:
 
     @cached_property
     def mixed_shares(self) -> dict[tuple[int, int, int], float]:
-        """Which share of a mixed derivative of a field flows across the faces of an axis, in a plane.
+        """The share of a mixed derivative of a field that flows across the faces of an axis, in a plane.
 
-        The equation alone does not say; conditions that give what flows out do. Without any it does not matter.
+        The equation alone does not determine it; flux conditions do. Without any, the share does not matter.
         """
         found: dict[tuple[int, int, int], float] = {}
         for statement in self.rows.problem.statements:
@@ -239,7 +239,7 @@ class Fluxes:
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
     ) -> FloatArray:
-        """Return how the balance of every equation depends on rows of conditions that give the flux.
+        """Return how the balance of every equation depends on the rows of flux conditions.
 
         Shape (equations, conditions · points).
         """
@@ -251,7 +251,7 @@ class Fluxes:
             try:
                 terms = self.rows.only_terms(equation, part, rule.points, None)
             except ProblemError:
-                continue  # coefficients may be infinite at the boundary, as in polar coordinates
+                continue  # coefficients may be infinite on the boundary, as in polar coordinates
             for number, index, value in terms:
                 axis = int(np.argmax(index))
                 if sum(index) == index[axis] > 0:
@@ -260,7 +260,7 @@ class Fluxes:
             for (number, order), size in flux.items():
                 given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
                 best = int(np.argmax(np.abs(given)))
-                # What a condition says by the way, where a little of another side counts to it, is no flow.
+                # A condition in which the normal derivative is negligible says nothing about the flux.
                 if abs(given[best]) > _SAID * _largest(lowered[best][0]) and size != 0.0:
                     rows = slice(best * count, (best + 1) * count)
                     found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
@@ -276,9 +276,9 @@ class Fluxes:
         return total
 
     def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
-        """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
+        """Return the flux coefficient on one side of a face over the mean of both sides; 1 unless it jumps."""
         top = self.rows.orders[number, face.axis]
-        # By parts, half of the derivatives go to whatever a flux does work on: the upper half are what flows.
+        # After integration by parts, the upper half of the derivatives form the flux.
         if not self.switches or top % 2 or order < top // 2:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
@@ -299,13 +299,13 @@ class Fluxes:
 
     @cached_property
     def switches(self) -> bool:
-        """Whether data switch anywhere."""
+        """Whether data jump across a plane anywhere."""
         switching = self.rows.analysis.switching
         return switching is not None and bool(len(switching.planes))
 
 
 def _largest(terms: list[Term]) -> float:
-    """Return how large the coefficients of derivatives are."""
+    """Return the size of the largest coefficient of a derivative."""
     return max((float(np.abs(value).max()) for _, index, value in terms if any(index)), default=0.0)
 
 
@@ -314,7 +314,7 @@ def _mean(weights: FloatArray, value: Any) -> float:
 
 
 def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
-    """Return a derivative along normals as one of the coordinates."""
+    """Return a normal derivative as a sum of derivatives along the axes."""
     found: dict[MultiIndex, Any] = {(0,) * normals.shape[1]: 1.0}
     for _ in range(order):
         longer: dict[MultiIndex, Any] = {}
@@ -327,7 +327,7 @@ def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
 
 
 def _is_steady(form: Form, axis: int | None) -> bool:
-    """Tell whether a form multiplies derivatives with numbers: all of them, or those along an axis."""
+    """Return whether a linear form has constant coefficients of all derivatives, or of those along an axis."""
     pairs = zip(form.terms, form.coefficient_functions, strict=True) if form.is_linear else ()
     own = [function.constant for term, function in pairs if axis is None or term.multi_index[axis]]
     return form.is_linear and None not in own
@@ -336,7 +336,7 @@ def _is_steady(form: Form, axis: int | None) -> bool:
 def _shares(
     own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
 ) -> dict[tuple[int, int, int], float]:
-    """Return the shares of the mixed derivatives of an equation that a condition on a side across an axis tells."""
+    """Return the shares of mixed derivatives of an equation that follow from a condition on a side across an axis."""
     along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
     double = (2 * along[0], 2 * along[1])
     normal = [(n, value) for (n, index), value in given.items() if index == along and value]

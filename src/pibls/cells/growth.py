@@ -1,4 +1,4 @@
-"""Growing a solution by cells: its tree is split on, where it is rough or lacks most, until it is large enough."""
+"""Growing a solution on cells: its tree is split where the solution is rough until it is large enough."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, field_sizes
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.errors import InputError
 from pibls.features.reference import Cells, draw_reference
@@ -24,11 +24,11 @@ from pibls.status import Status
 
 __all__ = ["grow_cells", "tree_of"]
 
-_ENTRIES_PER_WEIGHT = 3  # times the weights of a cell: its triangle, and what it shares with others
+_ENTRIES_PER_WEIGHT = 3  # numbers per weight of a cell: its triangular factor and its shared unknowns
 
 
 def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
-    """Return a solution on a finer tree, with at least so many more weights and points inside, and its own estimate.
+    """Return a solution on a finer tree, with at least so many more weights and interior points, and a new estimate.
 
     Examples
     --------
@@ -44,11 +44,11 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
             "with a smaller tol."
         )
-    kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
-    reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
+    cell_nodes = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
+    reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
-    linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
-    entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
+    linear = LinearFitter(TreeSolver(Rows(layout)), Budget(float("inf")))
+    entries = _ENTRIES_PER_WEIGHT * linear.solver.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)
@@ -57,7 +57,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
-        loop.answers.append(linear.answer())
+        loop.sensitivities.append(linear.sensitivity())
         found = loop.compare(fit)
         course.note(loop.stage(found))
         message = (
@@ -68,7 +68,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
 
 
 def tree_of(network: CellNetwork, root: Cell) -> Cell:
-    """Return the tree of a network, from the box of the domain."""
+    """Return the tree of cells of a network, from the root cell of its domain."""
 
     def built(cell: Cell, number: int) -> Cell:
         axis, first, second = network.tree[number].tolist()
@@ -82,5 +82,5 @@ def tree_of(network: CellNetwork, root: Cell) -> Cell:
 
 
 def _inside(fit: Fit) -> int:
-    """Return the number of points at which equations are to hold."""
+    """Return the number of points at which the equations hold."""
     return sum(len(part.points) for part in fit.parts)

@@ -1,4 +1,4 @@
-"""Conditions across interfaces: their two sides are equal to a common value, in place of continuity."""
+"""Conditions across interfaces: each side equals a shared value, which replaces continuity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["InterfaceLaws", "Law"]
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """One side of an equation across an interface: terms that are not shared, their size, and whence they come.
+    """One side of an interface condition: its terms, their size, the statement at the points, and the sign of the side.
 
     The outer side has the opposite sign.
     """
@@ -33,14 +33,14 @@ class Law:
     sign: float
 
     def right(self, part: CellPart, sources: Sources | None) -> FloatArray:
-        """Return its right-hand sides at points, as columns."""
+        """Return its right-hand sides at the points, as columns."""
         found = self.stated.source[:, None] if sources is None else sources(self.stated, part)
         return np.asarray(-self.sign * found)
 
 
 @dataclass(eq=False)
 class InterfaceLaws:
-    """Makes the two sides of conditions across interfaces; blocks are the fields and orders that they may replace."""
+    """Makes both sides of the conditions across interfaces; ``blocks`` lists the fields and orders they may replace."""
 
     rows: Rows
     blocks: list[tuple[int, int]]
@@ -50,9 +50,9 @@ class InterfaceLaws:
     def of(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of the interface condition on a face, or None.
 
-        Both sides of the equation, the outer one with the opposite sign, are equal to something that they share.
+        Both sides of the condition, the outer one with the opposite sign, equal one shared value.
         """
-        statement = self._replaced(face).get((number, order)) if face.crossed else None
+        statement = self._replaced(face).get((number, order)) if face.conditions else None
         if statement is None:
             return None
         key = (part, face, id(statement))
@@ -67,9 +67,9 @@ class InterfaceLaws:
     def _side(self, part: CellPart, face: Face, statement: Statement) -> Law:
         assert isinstance(statement.place, Across)
         assert face.normals is not None
-        inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
+        inner, below = face.conditions[statement] is part, face.conditions[statement] is face.below
         form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
-        # What switches may do so right here: each side has its own branch.
+        # Data may jump right here: each side evaluates them in its own material.
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
         normals, statement = face.normals * (1 if below else -1), replace(statement, form=form)
         terms, source = self.rows.lowered(statement, part, X, normals)
@@ -78,12 +78,12 @@ class InterfaceLaws:
         return Law([(n, index, sign * value) for n, index, value in terms], size, stated, sign)
 
     def _replaced(self, face: Face) -> dict[tuple[int, int], Statement]:
-        """Return which continuities of a face, by field and order, an interface condition replaces."""
-        key = tuple(id(statement) for statement in face.crossed)
+        """Return the interface condition that replaces the continuity of each field and order on a face."""
+        key = tuple(id(statement) for statement in face.conditions)
         if key not in self._taken:
             found: dict[tuple[int, int], Statement] = {}
             names, free = self.rows.problem.field_names, list(self.blocks)
-            for statement in sorted(face.crossed, key=_least_order):
+            for statement in sorted(face.conditions, key=_least_order):
                 own = {names.index(name) for form in statement.forms for name in form.fields}
                 least = _least_order(statement)
                 fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))

@@ -13,7 +13,7 @@ from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
@@ -22,34 +22,34 @@ from pibls.newton import End, crawls, descend, record, shortened
 from pibls.refinement import ROUNDING, VISIBLE
 from pibls.solution.sizes import field_scales
 
-__all__ = ["MOST_STEPS", "Iterated", "Newton", "faces_of", "residuals"]
+__all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
 
-_CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # lengths of steps that are tried where residuals do not fall
-_SETTLED = 0.02  # of the tolerance and of what rows lack: shorter steps change nothing, nor if none removes more of it
-_CONTRACTION = 0.1  # share by which the next step must be shorter, after a whole one
-_SHORT = 0.1  # steps that are shorter may crawl along a valley
-_CLOSE = 0.3  # steps below are those of a quadratic iteration
-_SURE = 1e-3  # steps below are taken as a whole if they are the last
-_SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
-_NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
-_STEPS = 3.0  # on a tree, from the solution on the last one
+_CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # step lengths to try where residuals do not fall
+_SETTLED = 0.02  # of the tolerance and of the residual: shorter steps change nothing, and the iteration has settled
+_CONTRACTION = 0.1  # relative amount by which the next step must be shorter, after a full one
+_SHORT = 0.1  # shorter steps may crawl along a valley
+_CLOSE = 0.3  # steps below this converge quadratically
+_SURE = 1e-3  # steps below this are taken in full if they are the last
+_SCALES_MOVE = 0.1  # steps above this change the sizes of coefficients
+_NOTHING = 1e-6  # of the residual at the start: a solution of this size counts as zero
+_STEPS = 3.0  # expected steps on a tree, from the solution on the last one
 MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """The outcome of an iteration on a tree.
+    """The result of an iteration on a tree.
 
     Attributes
     ----------
     fit
-        Where it ended.
+        The last iterate.
     settled
-        Whether more steps would not change it noticeably.
+        Whether further steps would not change it noticeably.
     residual
-        Residual at the end, relative to the solution.
+        Its residual, relative to the solution.
     linear
-        The same of the last linear problem: what so many cells cannot resolve.
+        The relative residual of the last linear problem: the share that these cells cannot resolve.
     """
 
     fit: Fit
@@ -59,21 +59,21 @@ class Iterated:
 
 
 @dataclass(eq=False)
-class Newton:
-    """Solves a nonlinear problem on one tree after another, each from the solution on the last.
+class NewtonFitter:
+    """Solves a nonlinear problem on one tree after another, starting from the solution on the last one.
 
     Attributes
     ----------
     layout
         The problem on its domain.
     tol
-        The relative error that is wanted in the end.
+        The requested relative error.
     budget
-        What may be spent.
+        Counts the operations.
     curvature
-        The largest step on the last tree in terms of the square of the one before.
+        Largest step on the last tree, divided by the square of the step before.
     history
-        Norm of the residual after each step, what of it the step could have removed, and the length of the step.
+        Per step: norm of the residual, norm of its removable part, and step length.
     """
 
     layout: Layout
@@ -82,30 +82,30 @@ class Newton:
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
     _reached: dict[Fit, Iterated] = field(default_factory=dict)
-    _last: Glue | None = None
-    _steps: float = 0.0  # on the last tree
+    _last: TreeSolver | None = None
+    _steps: float = 0.0  # number of steps on the last tree
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
+        """Return the operations for a tree: some steps, each of which factorises all cells."""
         del new
         return 0.0 if self._last is None else max(_STEPS, self._steps) * self._last.work(cells, cells)
 
     @property
-    def held(self) -> float:
-        """Bytes that the last solution takes."""
-        return 0.0 if self._last is None else self._last.held
+    def memory(self) -> float:
+        """Bytes held by the last solution."""
+        return 0.0 if self._last is None else self._last.memory
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return the solution on a tree, from one on a coarser tree."""
+        """Return the solution on a tree, starting from one on a coarser tree."""
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
     def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Iterated:
-        """Iterate from given fields until steps are small beside the error."""
+        """Iterate from given fields until the steps are small relative to the error."""
         return self.descend(root, projected(self.layout, root, values, known), most=most)
 
     def doubt(self, fit: Fit) -> str:
-        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+        """Return a sentence why a fit may not be a solution, or an empty string."""
         found = self._reached[fit]
         if found.settled and found.residual < VISIBLE:
             return ""
@@ -115,39 +115,39 @@ class Newton:
             "the whole domain, as when it blows up or a branch turns back."
         )
 
-    def answer(self) -> float:
-        """Return the sensitivity of the last linear problem to changes of its data."""
+    def sensitivity(self) -> float:
+        """Return the sensitivity of the last linearised problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
     def richer(self) -> None:
-        """Return nothing: a nonlinear problem is compared with the one on a finer tree."""
+        """Return None: solutions of a nonlinear problem are compared on a finer tree."""
 
     def enriched(self, degrees: int) -> None:
-        """Return nothing, likewise."""
+        """Return None, for the same reason."""
         del degrees
 
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> Iterated:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
-        # A state that runs away overflows before it is noticed.
+        # A diverging state overflows before the iteration notices.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root)
+            iteration = _TreeIteration(self, Rows(self.layout, share=share, diffusion=diffusion), root)
             self._steps = 0.0
-            start = walk.anew(weights)
-            point, end = descend(walk, start, most)
-            assert walk.full is not None
-            fit = replace(walk.full, weights=dict(point.state.weights), residuals=point.residuals)
-            size = max(walk.size(fit), _NOTHING * start.norm)
+            start = iteration.anew(weights)
+            point, end = descend(iteration, start, most)
+            assert iteration.full is not None
+            fit = replace(iteration.full, weights=dict(point.state.weights), residuals=point.residuals)
+            size = max(iteration.size(fit), _NOTHING * start.norm)
         settled = end is End.SETTLED or fit.residual <= ROUNDING * size
-        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, walk.full.residual / size)
+        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, iteration.full.residual / size)
         return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
-        self._last = glue = Glue(rows)
-        found = glue.solve(root)
-        self.budget.spend(glue.flops)
+        self._last = solver = TreeSolver(rows)
+        found = solver.solve(root)
+        self.budget.spend(solver.flops)
         self._steps += 1.0
         return found
 
@@ -163,7 +163,7 @@ class Newton:
 
 @dataclass(frozen=True, eq=False)
 class _TreePoint:
-    """A state on a tree, the residual of every part there, and the norm of all."""
+    """A state on a tree, the residual of every part, and the total norm."""
 
     state: TreeState
     residuals: dict[CellPart, float]
@@ -177,13 +177,13 @@ class _TreeStep:
     Attributes
     ----------
     full
-        The solution, where the whole step leads.
+        The solution of the linearised problem, which the full step leads to.
     distance
-        How far that is, relative to the solution.
+        Relative length of the full step.
     removable
         The part of the residual that the step removes in the linear problem.
     goal
-        Steps below change nothing.
+        Step length below which nothing changes.
     """
 
     full: Fit
@@ -193,24 +193,24 @@ class _TreeStep:
 
 
 @dataclass(eq=False)
-class _Walk:
-    """A nonlinear problem on one tree, as the target of an iteration."""
+class _TreeIteration:
+    """A nonlinear problem on one tree, as the Gauss–Newton iteration sees it."""
 
-    newton: Newton
+    newton: NewtonFitter
     rows: Rows
     root: Cell
     full: Fit | None = None
     length: float = 1.0
     curved: bool = False
     ahead: Fit | None = None  # the solution of the next linear problem, if it is known
-    distances: list[float] = field(default_factory=list)  # of whole steps in a row
+    distances: list[float] = field(default_factory=list)  # lengths of consecutive full steps
     course: list[tuple[float, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.faces = faces_of(self.rows, self.root)
 
     def at(self, weights: Weights) -> _TreePoint:
-        """Return the point of some weights; its residuals are infinite where the equations have no value."""
+        """Return the point with given weights; its norm is infinite where the equations have no value."""
         state = TreeState(self.rows.layout, weights)
         try:
             return self._point(state, residuals(self.rows, self.faces, state))
@@ -219,7 +219,7 @@ class _Walk:
             return _TreePoint(state, {}, np.inf)
 
     def anew(self, weights: Weights) -> _TreePoint:
-        """Return the point of some weights by rows that are scaled there."""
+        """Return the point with given weights, and rescale the rows there."""
         self.rows.forget()
         self.ahead = None
         state = self.rows.state = TreeState(self.rows.layout, weights)
@@ -241,9 +241,9 @@ class _Walk:
         return _TreeStep(full, distance, removable, goal)
 
     def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
-        """Return the point after a step that is certainly the last, without measuring residuals there."""
+        """Return the point after a last, full step without evaluating residuals there; None if it is not the last."""
         step, goal = model.distance, model.goal
-        # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
+        # The step after a short one changes nothing, whichever way rounding moves the residual.
         last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
         if not last and (model.removable > _SETTLED * here.norm or step > max(ROUNDING, goal)):
             return None
@@ -252,7 +252,7 @@ class _Walk:
         return found
 
     def step(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
-        """Shorten the step until residuals fall, or the next step is shorter; scale rows anew after a long one."""
+        """Shorten the step until the residual falls or the next step is shorter; rescale rows after a long step."""
 
         def trial(length: float) -> tuple[float, _TreePoint]:
             point = self.at(between(here.state.weights, model.full.weights, length))
@@ -270,7 +270,7 @@ class _Walk:
         return there
 
     def judged(self, before: _TreePoint, model: _TreeStep, here: _TreePoint | None) -> End | None:
-        """Return how the iteration ends after a step, or None."""
+        """Return why the iteration ends after a step, or None."""
         del before
         if here is None:
             return End.STAGNATED
@@ -282,7 +282,7 @@ class _Walk:
         return End.STAGNATED if crawls(self.course) else None
 
     def size(self, full: Fit) -> float:
-        """Return the size of the solution in the units of the rows."""
+        """Return the L2 size of the solution in the units of the rows."""
         squares = 0.0
         for part, weights in full.weights.items():
             units = self.rows.balance(part)[1]
@@ -290,7 +290,7 @@ class _Walk:
         return float(np.sqrt(squares)) or 1.0
 
     def _expected(self, step: float) -> float:
-        """Return how large the next step will be: steps of Newton's method shrink like squares."""
+        """Return the expected length of the next step: Newton steps shrink quadratically."""
         newton = self.newton
         found = newton.curvature * step**2
         if self.distances and self.distances[-1] < _CLOSE:
@@ -304,9 +304,9 @@ class _Walk:
     def _contracting(
         self, here: _TreePoint, model: _TreeStep, trial: Callable[[float], tuple[float, _TreePoint]]
     ) -> tuple[float, _TreePoint] | None:
-        """Return the longest part of a step after which the next step is shorter.
+        """Return the longest step after which the next step is shorter, or None.
 
-        Residuals may have to rise first: moving a layer is a small change of a solution and a large one of a residual.
+        The residual may have to rise first: moving a layer changes the solution little and the residual much.
         """
         for length in _CONTRACTING:
             norm, there = trial(length)
@@ -328,20 +328,20 @@ class _Walk:
         self.newton.history.append(record(point.norm, model.removable, length))
 
     def _norm(self, found: dict[CellPart, float]) -> float:
-        """Return the norm that is minimised, from the residuals of parts."""
+        """Return the norm that the iteration minimises, from the residuals of parts."""
         return float(np.sqrt(sum((self.rows.emphasis(part) * value) ** 2 for part, value in found.items())))
 
 
 def faces_of(rows: Rows, root: Cell) -> tuple[Face, ...]:
-    """Return the faces between the parts of a tree."""
+    """Return all faces between the parts of a tree."""
     found = (rows.layout.faces(contact) for contact in contacts(root, rows.traces.periodic))
-    return tuple(chain.from_iterable(chain(found, map(rows.layout.seam_faces, leaves(root)))))
+    return tuple(chain.from_iterable(chain(found, map(rows.layout.interface_faces, leaves(root)))))
 
 
 def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[CellPart, float]:
-    """Return the root of the square sum of the rows of each part at a state, where parts share the best values.
+    """Return the residual norm of each part at a state; on faces, both parts share the best common value.
 
-    Sums over branches of the tree, which rows have as well, follow from the residuals of parts and are left out.
+    Balance sums over branches follow from these residuals and are left out.
     """
     before, rows.state = rows.state, state
     try:
@@ -353,7 +353,7 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
                 rows.traces.of(part, face, units[part]) @ weights[part] - rows.traces.right(part, face)[:, 0]
                 for part in (face.below, face.above)
             )
-            # The best value that both share lies in the middle.
+            # The best shared value is the mean.
             gap = float(np.square(below - above).sum()) / 4
             squares[face.below] += gap
             squares[face.above] += gap

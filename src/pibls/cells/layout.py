@@ -1,4 +1,4 @@
-"""The domain of a problem cut by cells, and the functions of cells at points of their parts."""
+"""The cells of a problem: its domain, the parts and faces of cells, and the functions of cells at points."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.cutting import Cutter
-from pibls.cells.ground import Ground
+from pibls.cells.faces import FaceFinder
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.tree import Cell, leaves, refined
-from pibls.cells.walls import Walls
+from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
@@ -28,52 +28,58 @@ _REMEMBERED = 2**25
 
 @dataclass(eq=False)
 class Layout:
-    """The domain of a problem, cut by cells; findings for a cell are kept."""
+    """The parts and faces of cells for one problem and one degree; results for a cell are kept."""
 
     problem: Problem
     reference: ReferenceNetwork
     seed: int = 0
-    ground: Ground = None  # type: ignore[assignment]
+    tree_domain: TreeDomain = None  # type: ignore[assignment]
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def __post_init__(self) -> None:
-        self.ground = self.ground or Ground(self.problem)
-        self.cutter = Cutter(self.ground, self.reference)
-        self.walls = Walls(self.ground, self.reference, self.cutter)
-        self.parts, self.faces, self.seam_faces = self.cutter.parts, self.walls.faces, self.walls.seam_faces
+        self.tree_domain = self.tree_domain or TreeDomain(self.problem)
+        self.cutter = Cutter(self.tree_domain, self.reference)
+        self.face_finder = FaceFinder(self.tree_domain, self.reference, self.cutter)
+        self.parts, self.faces, self.interface_faces = (
+            self.cutter.parts,
+            self.face_finder.faces,
+            self.face_finder.interface_faces,
+        )
 
     def enriched(self, degrees: int) -> Layout:
-        """Return the same cut of the domain for functions of so many degrees more."""
+        """Return the layout of the same domain for functions of ``degrees`` degrees more."""
         old = self.reference
         richer = draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes)
-        return Layout(self.problem, richer, self.seed, self.ground)
+        return Layout(self.problem, richer, self.seed, self.tree_domain)
 
     def restated(self, problem: Problem) -> Layout:
-        """Return the same cut of the domain for a problem whose statements hold in the same places."""
+        """Return the same layout for a problem whose statements hold in the same places."""
         made = copy(self)
         made.problem = problem
         return made
 
     def parts_of(self, cells: Iterable[Cell]) -> list[CellPart]:
-        """Return the parts of many cells, in order; new ones are cut at once."""
+        """Return the parts of many cells, in order; new cells are cut together."""
         every = list(cells)
         self.cutter.cut(every)
         return [part for cell in every for part in self.parts(cell)]
 
     @property
     def root(self) -> Cell:
-        """The box around the domain."""
-        return self.ground.root
+        """The bounding box of the domain."""
+        return self.tree_domain.root
 
     def trimmed(self, root: Cell) -> Cell:
-        """Return a tree whose leaves end at flat faces of the domain if there is nothing of it beyond them."""
+        """Return a tree whose leaves end at flat faces of the domain, if they are empty beyond."""
         ends = self.cutter.overhang
-        while self.ground.sides and (cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}):
+        while self.tree_domain.flat_sides and (
+            cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}
+        ):
             root = refined(root, cuts)
         return root
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
+        """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
         if part.whole:
             own = X is part.points
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
@@ -86,25 +92,25 @@ class Layout:
     def moments(
         self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]
     ) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions at points of a whole face, times its polynomials and roots of weights.
+        """Return the moments of derivatives of the functions with the polynomials of a whole face.
 
-        The face counts as large as the cube there is between two reference cells.
+        The moments are those on the reference cube; the caller scales them to the face.
         """
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            left = (face.basis * np.sqrt(self.walls.whole[1])[:, None]).T
+            left = (face.basis * np.sqrt(self.face_finder.whole[1])[:, None]).T
             forms = [{index: 1.0} for index in missing]
             return dict(zip(missing, self.reference.combine(on_grid(part.local(X)), forms, left), strict=True))
 
         return self.reference.memory.recalled(("moments", self.place(part, X)), indices, made)
 
     def place(self, part: CellPart, X: FloatArray) -> bytes:
-        """Return where points of a whole face lie in the coordinates of a part."""
+        """Return the position of a whole face in the coordinates of a part, as a key."""
         return on_grid(part.local(X[[0, -1]])).tobytes()
 
     def owned(self, part: CellPart, X: FloatArray) -> Any:
-        """Return which of some points are in a part; one on a face is in one part only."""
-        cell, start = part.cell, self.ground.root.low
+        """Return the numbers of the points in a part; a point on a face belongs to one part only."""
+        cell, start = part.cell, self.tree_domain.root.low
         above = (cell.low < X) | ((cell.low <= start) & (start <= X))
         mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
         parts = self.cutter.parts(cell)
@@ -112,20 +118,20 @@ class Layout:
 
     @property
     def least_degree(self) -> int:
-        """Degree of the polynomials that cells share on faces: it is less than inside."""
-        return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
+        """Degree of the traces on faces, which is lower than inside cells."""
+        return self.reference.degree if self.reference.dimension == 1 else self.face_finder.degree
 
     @cached_property
     def volume(self) -> float:
         """Measure of the domain."""
-        return float(self.ground.domain.measure)
+        return float(self.tree_domain.domain.measure)
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        return self.ground.domain.quadrature(_QUADRATURE)
+        return self.tree_domain.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""
+        """Return points and weights for integrals over a part: its own if they are exact, else those of the domain."""
         if part.whole or part.integral is not None:
             return part.points, part.integrals
         X, weights = self._rule

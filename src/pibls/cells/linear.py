@@ -1,4 +1,4 @@
-"""The automatic solve of a linear problem by cells: a first tree that resolves the data, then finer ones."""
+"""The automatic solve of a linear problem on cells: a first tree that resolves the data, then finer trees."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.fitters import DEGREES, Linear, degree_for
+from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
@@ -26,15 +26,15 @@ from pibls.solution import Solution
 __all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
-_SLENDER = 2.0  # first cells are not longer than so many times their width
-_PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
+_WAVE_BUDGET = 0.35  # share for waves: without them there is no solution, and richer cells suffice for comparison
+_SLENDER = 2.0  # largest ratio of sides of the first cells
+_PER_WEIGHT = 8.0  # operations per cell over the third power of its number of weights
 
 
 def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
+    """Return whether cells can solve a problem: one to three coordinates, and a domain with an interior.
 
-    Averages over regions join cells that have nothing else to do with each other.
+    Averages over regions would couple distant cells.
     """
     domain = problem.domain
     if any(isinstance(s.place, Averages) for s in problem.statements):
@@ -43,20 +43,20 @@ def suits_cells(problem: Problem) -> bool:
 
 
 def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
-    """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
+    """Return a tree that resolves the data; along a periodic axis it has at least two cells."""
     rows = data.rows
     if root is None:
         root = rows.layout.root
         for axis in rows.traces.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-        if len(root.edges) or len(root.folds):
+        if len(root.edges) or len(root.blunt_edges):
             root = split_along_lines(root)
         root = rows.layout.trimmed(root)
         space = slice(len(rows.problem.domain.space))
         while long := {
             leaf: [(int(leaf.size[space].argmax()), None)]
             for leaf in leaves(root)
-            if not len(leaf.folds)
+            if not len(leaf.blunt_edges)
             and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
         }:
             root = refined(root, long)
@@ -65,20 +65,20 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
-    hollows = rows.layout.ground.hollows
-    root = graded(root, *hollows, most) if len(hollows[0]) else root
-    return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
+    small_surfaces = rows.layout.tree_domain.small_surfaces
+    root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
+    return rows.layout.trimmed(data.resolving_data(data.resolving_waves(root, tol, waves), tol, most))
 
 
 class Start(NamedTuple):
-    """The data of a problem with its rows, and a tree that resolves them."""
+    """The data of a problem with its rows, and a first tree that resolves them."""
 
     data: DataRefinement
     root: Cell
 
 
 def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
-    """Return the first tree of a solve."""
+    """Return the data and the first tree of a solve."""
     d = len(problem.domain.coordinates)
     data = DataRefinement(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
     return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
@@ -96,9 +96,9 @@ def solve_cells(
     start: Start | None = None,
     diagnose: Diagnose | None = None,
 ) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells; ask whether the problem is sound, if told how."""
+    """Solve a linear problem in one to three coordinates on cells; ``diagnose`` tests whether it is well-posed."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(Glue(start.data.rows), shared)
+    linear = LinearFitter(TreeSolver(start.data.rows), shared)
     loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
     return loop.run(linear.fit(start.root, None))

@@ -1,4 +1,4 @@
-"""The least-squares problem of one part of a tree: its equations, its conditions, and its shared unknowns."""
+"""The least-squares system of one part: its equations, its conditions and its shared unknowns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.crossings import Crossing
+from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
@@ -19,42 +19,44 @@ from pibls.problem import Statement
 from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
 from pibls.solvers.joins import counted
 
-__all__ = ["PER_CELL", "Factored", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
+__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_singularity"]
 
-PER_CELL = 5e6  # operations that the handling of a cell counts for
-_STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
+PER_CELL = 5e6  # operations charged for the overhead of a cell
+_STIFF = 300.0  # weight of the rows that define the balance sums
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Numbers that parts share: the sum of an average so far, or those of functions at a crossing."""
+    """Unknown numbers that parts share: the running sum of an average, or the amplitudes of a corner singularity."""
 
     below: CellPart
     above: CellPart
-    of: Statement | Crossing
+    of: Statement | CornerSingularity
 
     @property
     def size(self) -> int:
         """How many numbers it carries."""
-        return self.of.size if isinstance(self.of, Crossing) else 1
+        return self.of.size if isinstance(self.of, CornerSingularity) else 1
 
 
 @dataclass(frozen=True, eq=False)
-class Wall:
-    """The side of a whole part beyond which there are smaller ones: all of them share one set of polynomials with it.
+class CoarseSide:
+    """A side of a whole part with smaller parts beyond: all of them share one set of polynomials with it.
 
-    A tree that is graded has many faces; what they share is no more than the largest parts can tell apart.
+    A graded tree has many small faces, but their traces are no finer than the largest part can resolve.
     """
 
     part: CellPart
     axis: int
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
-        """Return the coefficients on a face by those on the wall, as a matrix."""
+        """Return the matrix from the unknowns of the side to the trace coefficients on one of its faces."""
         part, wanted = self.part, rows.traces.shared(face)
         others = np.arange(len(part.half)) != self.axis
         share = np.sqrt(face.area / np.prod(2 * part.half[others]))
-        common = share * rows.layout.walls.common((face.points[:, others] - part.center[others]) / part.half[others])
+        common = share * rows.layout.face_finder.common(
+            (face.points[:, others] - part.center[others]) / part.half[others]
+        )
         ratio = face.thickness / (2.0 * part.half[self.axis])
         units = rows.balance(part)[1] / rows.traces.units(face)
         step = len(common)
@@ -67,75 +69,75 @@ class Wall:
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """A factorised system: a member of a stack.
+    """The factor of one system, as a member of a stack of factors.
 
     Attributes
     ----------
-    way
-        How unknowns were eliminated.
+    elimination
+        The elimination method.
     factor, system
-        The stack of factors, and that of rows.
+        The stack of factors, and the stack of rows.
     number
-        Which member it is.
+        Position in the stack.
     """
 
-    way: Elimination
+    elimination: Elimination
     factor: Factor
     system: LeafSystem
     number: int
 
     @property
     def count(self) -> int:
-        """Number of members of its stack."""
+        """Number of members of the stack."""
         return len(self.system.rows)
 
     def taken(self, numbers: list[int]) -> Factored:
-        """Return the first one of a stack of some members: the same stack if these are all."""
+        """Return the first member of a stack of the given members; the same stack if these are all of them."""
         if numbers == list(range(self.count)):
-            return Factored(self.way, self.factor, self.system, 0)
+            return Factored(self.elimination, self.factor, self.system, 0)
         system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
-        return Factored(self.way, self.factor.taken(numbers), system, 0)
+        return Factored(self.elimination, self.factor.taken(numbers), system, 0)
 
     def member(self, number: int) -> Factored:
         """Return another member of the same stack."""
-        return Factored(self.way, self.factor, self.system, number)
+        return Factored(self.elimination, self.factor, self.system, number)
 
 
 @dataclass(eq=False)
 class LocalSystem:
-    """Rows of a part over its own unknowns, its sums and all it shares; parts that are alike have one.
+    """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
 
-    Rows, weights and sums are in units of the part, so that parts of one shape are alike whatever their size.
+    Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
 
     Attributes
     ----------
     rows
-        The rows; those that define the sums are heavy.
+        The rows; those that define the balance sums are heavy.
     sizes
-        How many unknowns it shares in each place.
+        Number of shared unknowns in each place.
     averaged
         The conditions on averages at the points of the part.
-    crossed
-        How its sums depend on right-hand sides across interfaces.
+    interface_flows
+        For each face with interface conditions, the effect of their right-hand sides on the balance sums.
     factored
-        The system with its own unknowns eliminated, once it is.
+        The factor of the system, once it is factorised.
     """
 
     rows: LeafSystem
     sizes: tuple[int, ...]
     averaged: tuple[Stated, ...] = ()
-    crossed: Mapping[Face, FloatArray] = field(default_factory=dict)
+    interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
     factored: Factored | None = None
 
     def place(self, factored: Factored) -> None:
-        """Keep a factor, and the rows as a member of its stack."""
+        """Store a factor; the rows become a member of its stack."""
         self.factored = factored
         system, one = factored.system, slice(factored.number, factored.number + 1)
         self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
 
     @property
     def work(self) -> float:
-        """Operations that the elimination takes."""
+        """Operations of the elimination."""
         (count, own), (more, width), _ = self.rows.shape
         return counted(count * own**2 + more * width**2 + own * width**2, own)
 
@@ -145,8 +147,8 @@ class LocalSystems:
     """Makes the systems of parts; parts with equal rows share one."""
 
     rows: Rows
-    around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts that have the functions of a crossing
-    walls: dict[Face, Wall] = field(default_factory=dict)  # of which faces are pieces
+    around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts around each corner singularity
+    coarse_sides: dict[Face, CoarseSide] = field(default_factory=dict)  # the coarse side that a face belongs to
     work: float = 0.0
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
@@ -154,26 +156,26 @@ class LocalSystems:
     _unit: FloatArray | None = None
 
     def keep(self, parts: Iterable[CellPart]) -> None:
-        """Forget the rows of all parts but some."""
+        """Forget the rows of all parts except the given ones."""
         self._made = {part: self._made[part] for part in parts}
 
     @property
     def stated(self) -> Iterator[Stated]:
-        """The equations and conditions at points of parts whose rows are kept."""
-        return (own for rows in self._made.values() for own in (*rows.inside, *rows.held))
+        """The equations and conditions at the points of all parts whose rows are kept."""
+        return (own for rows in self._made.values() for own in (*rows.stated_equations, *rows.stated_conditions))
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
-        """Return the owners of the unknowns that are shared on faces: the faces, or walls."""
-        return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
+        """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
+        return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
 
     def part_rows(self, part: CellPart) -> PartRows:
-        """Return the rows that concern a part alone."""
+        """Return the rows of a part without those on its faces."""
         if part not in self._made:
             self._made[part] = self.rows.of(part)
         return self._made[part]
 
     def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...]]:
-        """Return the system of a part with some faces, and these in the order of its rows."""
+        """Return the system of a part with given faces, and the faces in the order of its rows."""
         self.count += 1
         self.work += PER_CELL
         rows = self.part_rows(part)
@@ -187,31 +189,31 @@ class LocalSystems:
         return system, alike
 
     def load(self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None) -> Load:
-        """Return the right-hand sides of the system of a part: those of the problem, or of other sources."""
+        """Return the right-hand sides of a part: those of the problem, or those of other sources."""
         rows = self.part_rows(part)
         source, value, given = rows.right(part, sources)
         light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
         light[: len(value)] = value
         sums, row = given + rows.flows @ value, len(value)
-        for face in (own for own in faces if isinstance(own, Face) and system.crossed):
+        for face in (own for own in faces if isinstance(own, Face) and system.interface_flows):
             right = self.rows.traces.right(part, face, sides, sources)
             light[row : row + len(right)] = right
-            sums = sums + system.crossed[face] @ right if face in system.crossed else sums
+            sums = sums + system.interface_flows[face] @ right if face in system.interface_flows else sums
             row += len(right)
         for number, own in enumerate(system.averaged, len(light) - len(system.averaged)):
             light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
         return Load(source[None], light[None], (-self._stiffness(part) * sums)[None])
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
-        """Return the sums of a part that are one in its own units."""
+        """Return the balance sums that equal one in the units of the part."""
         return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
 
     def _stiffness(self, part: CellPart) -> FloatArray:
-        """Return the factors of the integrals of a part where they define its sums, as a column."""
+        """Return the factors of the rows that define the balance sums, as a column."""
         return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
-        """Return a key that parts with equal rows have in common, or None, and the faces in the order of these rows."""
+        """Return a key that parts with equal rows share, or None, and the faces in the order of these rows."""
         plain = rows.key is not None and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None, faces
@@ -230,20 +232,20 @@ class LocalSystems:
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
         shared = self.shared(alike)
-        return (rows.key, boundary, tuple((*found[face], *self._on_wall(face, shared)) for face in alike)), alike
+        return (rows.key, boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
-    def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return which wall a face is a piece of, and which piece."""
-        wall = self.walls.get(face)
-        if wall is None:
+    def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the coarse side that a face belongs to and its position there, as part of a key."""
+        side = self.coarse_sides.get(face)
+        if side is None:
             return ()
         X = face.points[[0, -1]]
-        place = on_grid((X - wall.part.center) / wall.part.half)
+        place = on_grid((X - side.part.center) / side.part.half)
         ratios = (
-            face.thickness / wall.part.half[wall.axis],
-            *(self.rows.balance(wall.part)[1] / self.rows.traces.units(face)),
+            face.thickness / side.part.half[side.axis],
+            *(self.rows.balance(side.part)[1] / self.rows.traces.units(face)),
         )
-        return shared.index(wall), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
+        return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
     def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> LocalSystem:
         """Return the system of a part."""
@@ -251,38 +253,38 @@ class LocalSystems:
         traced = [self.rows.traces.of(part, face, rows.units) for face in own]
         carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
         shared = self.shared(faces)
-        known = {self.walls.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
+        known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
-        columns = {face: starts[self.walls.get(face, face)] for face in faces}
+        columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
         below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
         bottom = np.zeros((len(below), width))
         row = len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
-        self._cross(part, faces, carried, bottom[len(rows.value) :], columns)
+        self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
             sums, theirs, averaged = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
-        balance, theirs, crossed = self._balance(part, carried, rows, below, bottom, columns)
+        balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
         every = np.hstack([below / math.sqrt(part.extent), bottom])
         light = len(every) - count
         system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
-        return LocalSystem(system, sizes, averaged, crossed)
+        return LocalSystem(system, sizes, averaged, interface_flows)
 
     def _carried(self, face: Face, count: int) -> FloatArray:
-        """Return the coefficients on a face by the unknowns that are shared there."""
-        wall = self.walls.get(face)
-        return np.eye(count) if wall is None else wall.carried(self.rows, face)
+        """Return the matrix from shared unknowns to the trace coefficients on a face."""
+        side = self.coarse_sides.get(face)
+        return np.eye(count) if side is None else side.carried(self.rows, face)
 
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
     ) -> tuple[FloatArray, FloatArray, tuple[Stated, ...]]:
-        """Return the rows of averages: the sum so far plus this part's share is passed on; the last is the value."""
+        """Return the rows of averages: each link carries the running sum plus this part's share to the next."""
         found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
         theirs = np.zeros((len(found), width))
         for number, statement in enumerate(self.rows.averages):
@@ -291,7 +293,7 @@ class LocalSystems:
                     theirs[number, columns[face]] = 1.0 if face.above is part else -1.0
         return np.array([row for row, _ in found]), theirs, tuple(own for _, own in found)
 
-    def _cross(
+    def _add_singularities(
         self,
         part: CellPart,
         faces: tuple[Any, ...],
@@ -299,14 +301,14 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> None:
-        """Put the functions of crossings into the rows that a part shares with parts that do not have them."""
-        for crossing, link in by_crossing(faces).items():
+        """Add the functions of corner singularities to the rows on faces to parts without these functions."""
+        for singularity, link in by_singularity(faces).items():
             first, row = columns[link], 0
             for face, matrix in carried.items():
                 other = face.above if face.below is part else face.below
-                if other not in self.around[crossing]:
-                    own = slice(first, first + crossing.size)
-                    bottom[row : row + len(matrix), own] = crossing.traced(self.rows, part, face)
+                if other not in self.around[singularity]:
+                    own = slice(first, first + singularity.size)
+                    bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
                 row += len(matrix)
 
     def _balance(
@@ -318,28 +320,29 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> tuple[FloatArray, FloatArray, dict[Face, FloatArray]]:
-        """Return the rows that define the sums of a part, which should be zero, and the share of interfaces.
+        """Return the rows that define the balance sums of a part, and the effect of interface conditions on them.
 
-        What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
-        its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
-        little by themselves; without these sums they could be a source that is felt everywhere.
+        The balance sum of a part is the integral of its equations' residuals plus the mismatch of fluxes on its faces
+        and boundary. Over any branch of the tree these sums add up to the net source that the branch creates, which
+        should be zero. A small cell has little weight by itself; without the sums it could be a source that affects the
+        whole domain.
         """
         count = len(rows.given)
         theirs, passed = np.zeros((count, bottom.shape[1])), {}
         conditions = len(rows.value)
         balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        row, crossed = conditions, by_crossing(tuple(columns))
+        row, singular = conditions, by_singularity(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             if rows.besides is None:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
             theirs[:, there] += shared @ matrix
-            if crossed or face.crossed:
+            if singular or face.conditions:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            if face.crossed:
+            if face.conditions:
                 passed[face] = shared
             row += len(matrix)
         theirs *= self._stiffness(part)
@@ -347,16 +350,16 @@ class LocalSystems:
         return self._stiffness(part) * balance, theirs, passed
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
-        """Return the factor of sums: the same everywhere, as they add up however coefficients vary."""
+        """Return the unit of balance sums: one for the whole tree, so that they add up."""
         if self._unit is None:
             self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
         return self._unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
-        """Return how much the sums of a branch count, by the sides of the box around it."""
+        """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
         return np.asarray(self.rows.weights(part, sides / 2) / self._unit_of_sums(part))
 
 
-def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, Link]:
-    """Return the links of a part that carry numbers of functions at crossings."""
-    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, Crossing)}
+def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:
+    """Return the links of a part that carry amplitudes of corner singularities."""
+    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, CornerSingularity)}

@@ -1,4 +1,4 @@
-"""How rough a solution or a function is along each axis of a cell, and how far two solutions are apart."""
+"""Roughness of solutions and functions along each axis of a cell, and distances between solutions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pibls.problem import Average
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
-_SPARSE = 7  # points along each axis of a part, to compare solutions at
-_SMOOTH = 0.2  # coefficients of functions that are singular nearby fall more slowly
+_SPARSE = 7  # points along each axis of a part at which solutions are compared
+_SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
 _NOTHING = 1e-12
-_PLAIN, _SOME = 2, 10.0  # degree of polynomials that show what functions miss, and how much more says nothing
+_PLAIN, _SOME = 2, 10.0  # degree of test polynomials; factor over their rounding errors that still says nothing
 _RINGS, _INNERMOST, _OUTERMOST = 4, 2, -2  # rings around a landmark, by powers of two; the innermost are not resolved
-_EVEN, _NOTABLE = 0.15, 1e-3  # powers of two by which the square rises from ring to ring; share of all in a ring
+_EVEN, _NOTABLE = 0.15, 1e-3  # slope per ring below which a squared norm diverges; least share of it in a ring
 
 
 @lru_cache(maxsize=32)
@@ -36,36 +36,36 @@ def _analysis(count: int) -> FloatArray:
 
 
 def _analysed(values: FloatArray, dimension: int, count: int) -> FloatArray:
-    """Return coefficients of orthonormal Legendre products, a row for each row of values at Gauss points of the cube.
+    """Return the coefficients of orthonormal Legendre products, from rows of values at Gauss points of the cube.
 
-    Axes are taken one by one: a matrix for all of them would be larger than all else that a cell needs.
+    One axis is transformed at a time: the matrix for all axes would need too much memory.
     """
     for _ in range(dimension):
-        # Each axis in turn comes first, and goes behind the others.
+        # Each axis in turn comes first and moves to the end.
         values = (_analysis(count) @ values.reshape(len(values), count, -1)).swapaxes(1, 2)
     return values.reshape(len(values), -1)
 
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """Measures how much the highest degrees along each axis contribute to a function on a cell."""
+    """Measures the contribution of the highest degrees along each axis to a function on a cell."""
 
     reference: ReferenceNetwork
 
     @cached_property
     def _degrees(self) -> Any:
-        """Degrees of the Legendre coefficients along each axis, a row each."""
+        """Degrees of the Legendre coefficients along each axis, one row per coefficient."""
         along = np.arange(rule_count(self.reference.degree))
         return np.stack([g.ravel() for g in np.meshgrid(*[along] * self.reference.dimension, indexing="ij")], axis=1)
 
     @cached_property
     def _coefficients(self) -> FloatArray:
-        """Legendre coefficients of the functions, a column each."""
+        """Legendre coefficients of the functions, one column per function."""
         zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
         return _analysed(self.reference.on_rule([zero])[zero].T, len(zero), count).T
 
     def _rough(self, least: float) -> list[BoolArray]:
-        """Tell which coefficients are high along each axis, which share a high total degree."""
+        """Return for each axis which coefficients have a high total degree, mostly along that axis."""
         total, d = self._degrees.sum(axis=1), self.reference.dimension
         return [(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
 
@@ -74,14 +74,14 @@ class Tails:
         return [self._coefficients[own] for own in self._rough(_TAIL * self.reference.degree)]
 
     def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the L2 norms of the rough part of fields on parts, along each axis: shape (parts, fields, axes)."""
+        """Return the L2 norms of the rough parts of fields along each axis, shape (parts, fields, axes)."""
         rough = np.stack([np.linalg.norm(weights @ operator.T, axis=-1) for operator in self._operators], axis=-1)
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None, None] * rough)
 
     def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return the same for a part that is cut: values of its functions outside the domain do not count.
+        """Return the same for a cut part: values outside the domain do not count.
 
-        ``values`` are those of the functions at its points.
+        ``values`` are the functions at the points of the part.
         """
         roots = np.sqrt(part.weights)[:, None]
         low, _ = np.linalg.qr(roots * values[:, : self._low])
@@ -99,29 +99,29 @@ class Tails:
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
-        """Coefficients of the functions in the highest quarter of degrees, and in the one below."""
+        """Coefficients of the functions in the highest quarter of degrees, and in the quarter below."""
         share = self._degrees.sum(axis=1) / self.reference.degree
         return self._coefficients[share >= _TAIL], self._coefficients[(share >= 2 * _TAIL - 1) & (share < _TAIL)]
 
     @cached_property
     def _nothing(self) -> float:
-        """Share of the highest degrees in functions that are to be a quadratic, in terms of their size."""
+        """Relative size of the highest coefficients of a quadratic, which are rounding errors."""
         coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= _PLAIN]
-        # Rounding keeps functions of high degrees from being quite orthonormal.
+        # Rounding errors make functions of high degree not quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
         return max(_NOTHING, _SOME * float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()))
 
     def are_smooth(self, weights: FloatArray) -> BoolArray:
-        """Tell on which parts the coefficients of all fields fall quickly with the degree, as of smooth functions.
+        """Return on which parts the coefficients of all fields decay quickly with the degree, as for smooth functions.
 
-        Those that are no larger than in a quadratic say nothing: they are the same on cells of any size.
+        Coefficients as small as those of a quadratic say nothing: they are rounding errors.
         """
         last, before = (np.linalg.norm(weights @ step.T, axis=-1) for step in self._steps)
         size = np.linalg.norm(weights, axis=-1)
         return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
 
     def gain(self, fit: Fit) -> float:
-        """Return the share of an error that functions of one degree more leave, by how fast coefficients fall."""
+        """Return the share of an error that one degree more leaves, from the decay of coefficients."""
         halves, weights = stacked(fit)
         volumes = np.prod(halves, axis=1)
         last, before = (np.sqrt(volumes @ np.square(weights @ step.T).sum(axis=-1)) for step in self._steps)
@@ -129,14 +129,14 @@ class Tails:
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes)."""
+        """Return the same for a function known at the points of the rule on whole cells, shape (cells, axes)."""
         found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
         rough = [np.linalg.norm(found[:, own], axis=1) for own in self._missed]
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
 
     @cached_property
     def _missed(self) -> list[BoolArray]:
-        """Which coefficients are beyond those that an equation of second order can take up, along each axis."""
+        """Which coefficients exceed the degree of the residual of a second-order equation, along each axis."""
         return self._rough(self.reference.degree - 1)
 
 
@@ -147,9 +147,9 @@ def tails_of(reference: ReferenceNetwork) -> Tails:
 
 
 def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:
-    """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
+    """Return the L2 error of a fit by polynomials of degree below ``count − 2``, from values at surface points."""
     if len(values) != count**parameters:
-        return 0.0  # scattered points: what is rough shows in the solution
+        return 0.0  # scattered points: the roughness shows in the solution
     degrees = np.indices((count,) * parameters).max(axis=0).ravel()
     high = _analysed(values[None], parameters, count)[0, degrees >= count - 2]
     return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
@@ -157,23 +157,23 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
 
 @lru_cache(maxsize=16)
 def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a few points of the cube, their weights, and the functions of a reference network there."""
+    """Return a few points of the cube, their weights, and the functions there."""
     zero = (0,) * reference.dimension
     U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)
     return U, weights, reference.evaluate(U, [zero])[zero]
 
 
 def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:
-    """Return the half sides and the weights of all parts of a fit: shapes (parts, axes), (parts, fields, functions)."""
+    """Return half sides and weights of all parts of a fit: shapes (parts, axes), (parts, fields, functions)."""
     return np.array([part.half for part in fit.parts]), np.array([fit.weights[part] for part in fit.parts])
 
 
 def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the L2 distance of two solutions and the size of the finer one, per field, and their largest distance.
+    """Return the L2 distance of two solutions, the size of the finer one, and their largest distance, per field.
 
-    That is at a point, in terms of the largest value of a field. An unbounded field has none, and no size in L2, as
-    the pressure beside the end of a moving lid: both are weighted with the distance from where it is infinite, in
-    terms of the domain.
+    The largest distance is at a point, relative to the largest value of the field; it is zero for an unbounded field.
+    The L2 norms of an unbounded field, such as the pressure at the end of a moving lid, are weighted with the relative
+    distance from the singular point, because they are infinite otherwise.
     """
     (U, weights, known), (_, _, finely) = _sparse_rule(layout.reference), _sparse_rule(finer.reference)
     held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
@@ -188,7 +188,7 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
         peaks[same], largest[same] = np.abs(gap).max(axis=2), np.abs(new).max(axis=2)
     for number in sorted(set(range(len(fine.parts))) - set(same)):
         part = fine.parts[number]
-        # A few points of the part are enough.
+        # A few points of the part suffice.
         X = part.center + part.half * U if part.whole else part.points[:: max(1, len(part.points) // len(U))]
         share = weights * float(np.prod(part.half)) if part.whole else np.full(len(X), part.volume / len(X))
         new = part_values(finer.reference, part, fine.weights[part], X)
@@ -203,11 +203,11 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
 
 
 def shares_of(layout: Layout, fit: Fit) -> FloatArray:
-    """Return how much each part counts for each field: 1, but for fields that are not square integrable at a landmark.
+    """Return the weight of each part for each field: 1, except for fields that are not square integrable.
 
-    There every ring has as much of the square as the next one, which is twice as wide.
+    At such a landmark every ring has as much of the squared norm as the next one, which is twice as wide.
     """
-    marks = layout.ground.landmarks
+    marks = layout.tree_domain.landmarks
     if not len(marks):
         return np.ones((len(fit.parts), len(next(iter(fit.weights.values()), ()))))
     (halves, weights), d = stacked(fit), len(layout.problem.domain.space)
@@ -227,9 +227,9 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
 
 
 def average_error(layout: Layout, fit: Fit) -> float:
-    """Return how far averages over the domain may be off, in the L2 norm of the fields they determine.
+    """Return the error of averages over the domain, in the L2 norm of the fields they determine.
 
-    Integrals over parts whose moments are not known are those of scattered points; half of them tell how good they are.
+    Parts without exact moments are integrated at scattered points; the difference of two halves estimates the error.
     """
     if not any(isinstance(s.place, Average) for s in layout.problem.statements):
         return 0.0
@@ -244,7 +244,7 @@ def average_error(layout: Layout, fit: Fit) -> float:
 
 
 def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
-    """Return the fields of a coarser solution at points of a part; ``cells`` are its leaves."""
+    """Return the fields of a coarser solution at points of a part; ``cells`` are the leaves of its tree."""
     cell = part.cell
     while cell not in cells:
         if cell.parent is None:

@@ -1,4 +1,4 @@
-"""The automatic solve of a nonlinear problem by cells: a coarse solution first, then the loop of a linear solve.
+"""The automatic solve of a nonlinear problem on cells: a coarse solution first, then the loop of a linear solve.
 
 Every finer tree starts from the solution on the last one and takes a few Gauss–Newton steps.
 """
@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.coarse import Coarse, Starts
+from pibls.cells.coarse import Coarse, CoarseAttempts
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import degree_for
-from pibls.cells.iterate import Newton
+from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import Diagnose, Loop
@@ -38,8 +38,8 @@ from pibls.status import Status
 
 __all__ = ["COARSE", "solve_cells_nonlinear"]
 
-COARSE = 1e-3  # tolerance at which a solution is looked for, on a tree that resolves data as well
-_LOOSE = 1e10  # layers move nearly freely, and still have their place
+COARSE = 1e-3  # tolerance of the coarse solution, on a tree that resolves the data equally well
+_LOOSE = 1e10  # largest sensitivity: layers move nearly freely and still have a position
 
 
 def solve_cells_nonlinear(
@@ -67,28 +67,28 @@ def solve_cells_nonlinear(
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = Newton(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
+    newton = NewtonFitter(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
     course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
     return _solved(loop, newton, start)
 
 
-def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
-    """Solve from a first tree on."""
+def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
+    """Solve on a first tree, then on finer ones."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
     loop.data = DataRefinement(Rows(newton.layout))
     root = first_tree(loop.data, max(tol, COARSE))
     given = None if start is None else values_from(given_start(start, problem), problem)
-    coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
+    coarse = CoarseAttempts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
         return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
-        richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
+        richer = NewtonFitter(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     loop.remark = coarse.remark
@@ -96,8 +96,8 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     return replace(solution, diagnostics=replace(solution.diagnostics, iterations=tuple(newton.history)))
 
 
-def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
-    """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
+def _carried(newton: NewtonFitter, richer: NewtonFitter, fit: Fit, trees: Sequence[Cell]) -> Fit:
+    """Return the solution with richer functions, on the coarsest tree on which they resolve it."""
     network, data = network_of(newton.layout, fit), DataRefinement(Rows(richer.layout))
     zero = (0,) * network.dimension
 

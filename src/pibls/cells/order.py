@@ -1,8 +1,8 @@
-"""The order in which the parts of a tree are joined: pair by pair, until one branch is left.
+"""The order in which the parts of a tree are joined in pairs until one branch is left.
 
-The fewer unknowns a union shares with the rest, the cheaper it is. Joining along the halves of the tree is good where
-cells are of one size, and makes many unions equal. Where cells shrink towards a point on a split, halves meet along a
-whole chain of cells; joining the narrowest union first goes around that point instead. The cheaper order is taken.
+A union is cheap if it shares few unknowns with the rest. Joining along the halves of the tree is good if cells have one
+size, and makes many unions equal. If cells shrink towards a point on a split, both halves meet along a whole chain of
+cells; joining the narrowest union first then proceeds around that point. The cheaper order is taken.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Sizes = Sequence[Mapping[Any, int]]
 def cheaper(
     root: Cell, numbers: Callable[[Cell], Sequence[int]], sizes: Sizes, alike: Sequence[Hashable], sums: int
 ) -> list[Pair]:
-    """Return the order that takes fewer operations.
+    """Return the order that needs fewer operations.
 
     Parameters
     ----------
     root
         The tree.
     numbers
-        The parts of a leaf, by number.
+        Maps a leaf to the numbers of its parts.
     sizes
-        For each part, the unknowns that it shares: how many, by the place where they are shared.
+        For each part, the number of its shared unknowns by place.
     alike
-        For each part, a key that parts with equal fronts have in common: unions of equal fronts count once.
+        For each part, a key that parts with equal fronts share: unions of equal fronts count once.
     sums
-        How many unknowns every part and every union has beside these.
+        Number of balance sums of every branch.
 
     Returns
     -------
     list of Pair
-        Which branches are joined: parts by number, unions by the numbers that follow.
+        The pairs of branches to join: parts by number, unions by the numbers that follow.
     """
     orders = [_halves(root, numbers, len(sizes)), narrowest_first(sizes, sums)]
     return min(orders, key=lambda order: _work(order, sizes, alike, sums))
@@ -96,7 +96,7 @@ def narrowest_first(sizes: Sizes, sums: int = 0) -> list[Pair]:
 
 
 def _work(order: Sequence[Pair], sizes: Sizes, alike: Sequence[Hashable], sums: int) -> float:
-    """Return the operations of an order, equal unions counted once."""
+    """Return the operations of an order; equal unions count once."""
     fronts, keys, work = _Fronts(sizes, sums), list(alike), 0.0
     known: dict[Hashable, int] = {}
     for one, two in order:
@@ -115,7 +115,7 @@ def _work(order: Sequence[Pair], sizes: Sizes, alike: Sequence[Hashable], sums: 
 
 
 class _Fronts:
-    """The places in which branches share unknowns, as branches are joined."""
+    """The places in which branches share unknowns, updated as branches are joined."""
 
     def __init__(self, sizes: Sizes, sums: int) -> None:
         self.sums = sums
@@ -136,12 +136,12 @@ class _Fronts:
         return left + self.sums, gone + self.sums
 
     def candidate(self, one: int, two: int) -> tuple[int, int, int, int]:
-        """Return a union for a heap: narrow ones first, and of these the ones that eliminate most."""
+        """Return a union as a heap entry: narrow ones first, and among these the ones that eliminate most."""
         left, gone = self.change(one, two)
         return left, -gone, one, two
 
     def join(self, one: int, two: int) -> int:
-        """Join two branches, and return the number of their union."""
+        """Join two branches and return the number of their union."""
         number = len(self.shared)
         rest: dict[Any, None] = {}
         for place in (*self.shared[one], *self.shared[two]):
@@ -155,5 +155,5 @@ class _Fronts:
         return number
 
     def beside(self, number: int) -> set[int]:
-        """Return the branches that share something with a branch."""
+        """Return the branches that share unknowns with a branch."""
         return set().union(*(self.owners[place] for place in self.shared[number])) - {number}

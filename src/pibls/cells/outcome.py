@@ -1,4 +1,4 @@
-"""A fit on cells beside a better one, as a network and as a solution with its record."""
+"""Comparisons of two fits, and fits as networks and solutions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
-    """Return the size of each field, which its error is relative to."""
+    """Return the L2 size of each field, to which its error is relative."""
     halves, weights = stacked(fit)
     squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0)))
@@ -34,23 +34,29 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A solution and a better one, the cells of both, and the estimated error of the first.
+    """A solution and a better one, their layouts, and the estimated error of the first.
 
-    That is so many times the distance of both; further solutions of the better kind would go beyond it.
+    The estimate is ``extrapolation`` times the distance of both, which extrapolates to all further refinements.
     """
 
     fit: Fit
-    own: Layout
-    other: Fit
-    layout: Layout
+    fit_layout: Layout
+    better: Fit
+    better_layout: Layout
     estimate: float
-    answer: float
-    beyond: float = 1.0
+    sensitivity: float
+    extrapolation: float = 1.0
+
+    @property
+    def swapped(self) -> Compared:
+        """The same comparison with both solutions exchanged."""
+        found = replace(self, fit=self.better, better=self.fit)
+        return replace(found, fit_layout=self.better_layout, better_layout=self.fit_layout)
 
     @cached_property
     def size(self) -> float:
-        """The size of the largest field, which its error is relative to."""
-        return float(field_sizes(self.own, self.fit).max())
+        """The size of the largest field, to which errors are relative."""
+        return float(field_sizes(self.fit_layout, self.fit).max())
 
 
 def solution_of(
@@ -63,8 +69,8 @@ def solution_of(
     seconds: float = 0.0,
 ) -> Solution:
     """Return a fit as a solution, with its record."""
-    fit, reference = found.fit, found.own.reference
-    network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
+    fit, reference = found.fit, found.fit_layout.reference
+    network, richer = network_of(found.fit_layout, fit), network_of(found.better_layout, found.better)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
     settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
     diagnostics = Diagnostics(
@@ -82,27 +88,31 @@ def solution_of(
         stages=stages,
     )
     eye = np.eye(network.size)
-    made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    made = Solution(found.fit_layout.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
     keep(made.problem, lambda _: made)
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 
 def replaced(layout: Layout, fit: Fit) -> dict[CellPart, CellPart]:
-    """Return parts that are very thin, each with the neighbour whose functions go on in it instead of its own.
+    """Return the very thin parts, each with the neighbour whose functions replace its own.
 
-    A slope is as wrong as the values are, over the width: that of a sliver means nothing. Functions of the neighbour
-    are as good as ever there, as long as they grow by less beyond its box than the sliver is thinner.
+    The error of a derivative is the error of the value over the width, so that derivatives in a sliver mean nothing.
+    The functions of the neighbour are accurate there if they grow less beyond its box than the sliver is thinner.
     """
     degree, widths = layout.reference.degree, np.geomspace(1e-6, 1.0, 100)
     widest = float(widths[np.cosh(degree * np.sqrt(2 * widths)) * widths <= 1.0].max())
     thin = {part.cell for part in fit.parts if not part.whole and (part.half <= widest * part.cell.size).any()}
     near = [contact for contact in contacts(fit.root) if thin & {contact.below, contact.above}] if thin else []
     found: dict[CellPart, tuple[float, CellPart]] = {}
-    for face in (face for faces in layout.walls.faces_of(near) for face in faces if not face.crossed):
+    for face in (face for faces in layout.face_finder.faces_of(near) for face in faces if not face.conditions):
         for own, other in ((face.below, face.above), (face.above, face.below)):
             ends = (np.abs(own.center - other.center) + own.half) / other.half
             beyond = float(ends.max()) - 1.0
-            if own.cell in thin and own.kind == other.kind and beyond <= min(widest, found.get(own, (widest,))[0]):
+            if (
+                own.cell in thin
+                and own.material == other.material
+                and beyond <= min(widest, found.get(own, (widest,))[0])
+            ):
                 found[own] = beyond, other
     return {own: other for own, (_, other) in found.items()}
 
@@ -112,7 +122,7 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     tree: list[list[int]] = []
     cuts: list[float] = []
     parts: list[Any] = []
-    kinds: list[int] = []
+    materials: list[int] = []
     samples, owners = [np.empty((0, len(fit.root.low)))], [np.empty(0, dtype=np.int64)]
 
     def walk(cell: Cell) -> int:
@@ -130,7 +140,7 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
                 samples.append(part.points)
                 owners.append(np.full(len(part.points), len(parts)))
             parts.append(part)
-            kinds.append(part.kind)
+            materials.append(part.material)
         tree[number][2] = len(parts)
         return number
 
@@ -148,6 +158,6 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.array([fit.weights[part] @ transform.T for part in parts]),
         np.concatenate(samples),
         np.concatenate(owners),
-        np.array(kinds, dtype=np.int64),
-        layout.ground.branch if layout.ground.seams else None,
+        np.array(materials, dtype=np.int64),
+        layout.tree_domain.material_function if layout.tree_domain.interfaces else None,
     )

@@ -1,4 +1,4 @@
-"""A part of a cell within the domain, a face between two parts, and polynomials on them."""
+"""Parts of cells, faces between parts, and polynomials on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
 
-_ROUGHLY = 0.5  # how far off volumes may be that scattered points tell
+_ROUGHLY = 0.5  # relative error up to which scattered points give the volume
 _PROPORTION = 30.0
 _FEWER = 2
 _DEPENDENT = 1e-11
@@ -27,24 +27,24 @@ _DEPENDENT = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class CellPart:
-    """A connected piece of a cell within the domain, with coordinates fitted to it.
+    """A connected piece of one material in a cell, with coordinates fitted to it.
 
     Attributes
     ----------
     cell
-        The cell it lies in.
+        The cell that contains it.
     center, half
-        Middle and half sides of the box around it: there the coordinates of the reference network are ±1.
+        Centre and half sides of its bounding box, on which the reference coordinates are ±1.
     points, weights
-        Points inside, and weights that sum to its volume.
+        Interior points, and positive weights that sum to its volume.
     whole
-        Whether it is the whole cell; the points are then those of the reference rule.
+        Whether it is the whole cell; its points are then those of the reference rule.
     boundary
-        Points on each boundary part that carries conditions.
+        Quadrature points on each boundary part with conditions.
     integral
-        Weights of the points that integrate polynomials exactly, where they are known.
-    kind
-        On which side of every seam it is.
+        Weights of the points that integrate polynomials exactly, if known; they may be negative.
+    material
+        The number of its material.
     """
 
     cell: Cell
@@ -55,21 +55,21 @@ class CellPart:
     whole: bool
     boundary: Mapping[Any, Rule] = field(default_factory=dict)
     integral: FloatArray | None = None
-    kind: int = 0
+    material: int = 0
 
     @cached_property
     def integrals(self) -> FloatArray:
-        """Weights for integrals over the part, which may be negative."""
+        """The exact weights if they are known, else the positive ones."""
         return self.weights if self.integral is None else self.integral
 
     @property
     def volume(self) -> float:
-        """Its measure."""
+        """The volume of the part."""
         return float(self.weights.sum())
 
     @cached_property
     def extent(self) -> float:
-        """Measure of the box around it, over that of the reference cube."""
+        """The volume of its bounding box, relative to the reference cube."""
         return float(np.prod(self.half))
 
     def local(self, X: FloatArray) -> FloatArray:
@@ -79,11 +79,11 @@ class CellPart:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A piece of surface inside the domain between two parts, with polynomials on it for their shared values.
+    """A piece of surface between two parts, with orthonormal polynomials for the traces they share.
 
-    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
-    holds across it instead of continuity comes with the part that is inside. A whole one is all that two
-    whole parts share, and nothing but continuity holds there.
+    It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
+    conditions replace continuity; each comes with the part on its inner side. A whole face is the entire contact of two
+    whole parts, with continuity only.
     """
 
     below: CellPart
@@ -96,23 +96,23 @@ class Face:
     shift: float = 0.0
     whole: bool = False
     normals: FloatArray | None = None
-    crossed: Mapping[Statement, CellPart] = field(default_factory=dict)
+    conditions: Mapping[Statement, CellPart] = field(default_factory=dict)
 
     @cached_property
     def area(self) -> float:
-        """Its measure."""
+        """The area of the face."""
         return float(self.weights.sum())
 
     @cached_property
     def thickness(self) -> float:
-        """How deep the thinner of the two parts is."""
+        """Depth of the thinner one of both parts, normal to the face."""
         if self.normals is not None:
             return float(min((np.abs(self.normals) @ (2 * side.half)).mean() for side in (self.below, self.above)))
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 
 def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
-    """Return the fields of a part at points: (points, fields)."""
+    """Return the fields of a part at points, shape (points, fields)."""
     zero = (0,) * reference.dimension
     if part.whole:
         return np.asarray(reference.evaluate_again(part.local(X), [zero])[zero] @ weights.T)
@@ -122,9 +122,9 @@ def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray
 def exact_weights(
     local: FloatArray, weights: FloatArray, around: Rule, center: FloatArray, half: FloatArray, degree: int
 ) -> FloatArray:
-    """Return weights near the given ones that integrate polynomials over a part exactly.
+    """Return weights close to the given ones that integrate polynomials over a part exactly.
 
-    The integrals follow from its boundary by the divergence theorem, along the first axis.
+    The moments follow from the boundary of the part by the divergence theorem, along the first axis.
 
     Examples
     --------
@@ -143,14 +143,14 @@ def exact_weights(
     rising[:, 0] = edge[:, 0]
     rising[:, 1:] = (tables[0][:, 2:] - tables[0][:, :-2]) / (2 * np.arange(1, degree + 1) + 1)
     flux = half[0] * around.weights * around.normals[:, 0]
-    # What goes with the same powers of the other coordinates is summed at once.
+    # Points with equal powers of the other coordinates are summed once.
     moments = (rising.T * flux @ _product(tables[1:], others))[powers[0], number]
-    # The first one is the volume, which scattered points tell roughly: else the boundary was not found as a whole.
+    # The first moment is the volume. If it disagrees with the scattered points, the outline is incomplete.
     if abs(moments[0] - weights.sum()) > _ROUGHLY * weights.sum():
         return weights
     weights = weights * (moments[0] / weights.sum())
     totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
-    lacking = moments - weights @ values
+    missing = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
@@ -158,10 +158,10 @@ def exact_weights(
         if count > len(local):
             continue
         if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
-            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], lacking[:count], trans=1)[0]
+            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], missing[:count], trans=1)[0]
         else:
-            change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
-        # Weights out of all proportion: there are too few points.
+            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=_DEPENDENT)[0]
+        # Very large weights mean that there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
     return weights
@@ -169,7 +169,7 @@ def exact_weights(
 
 @lru_cache(maxsize=32)
 def _powers(dimension: int, degree: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the powers of all products of a total degree, those of all coordinates but the first, and which is which.
+    """Return the exponents of all products of a total degree, those without the first coordinate, and the map between.
 
     >>> [own.tolist() for own in _powers(2, 1)]
     [[[0, 0, 1], [0, 1, 0]], [[0, 1]], [0, 1, 0]]
@@ -180,12 +180,12 @@ def _powers(dimension: int, degree: int) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _tables(local: FloatArray, degree: int) -> list[FloatArray]:
-    """Return Legendre's polynomials up to a degree of every coordinate of points."""
+    """Return the Legendre polynomials up to a degree of every coordinate of the points."""
     return list(np.polynomial.legendre.legvander(local.T, degree))
 
 
 def _product(tables: list[FloatArray], powers: IntArray) -> FloatArray:
-    """Return products of polynomials, one of each coordinate."""
+    """Return products of polynomials, one factor per coordinate."""
     found = tables[0][:, powers[0]]
     for table, own in zip(tables[1:], powers[1:], strict=True):
         found *= table[:, own]
@@ -193,7 +193,7 @@ def _product(tables: list[FloatArray], powers: IntArray) -> FloatArray:
 
 
 def legendre(local: FloatArray, degree: int) -> FloatArray:
-    """Return products of Legendre's polynomials up to a total degree at points of a cube.
+    """Return products of Legendre polynomials up to a total degree at points of the cube.
 
     >>> legendre(np.array([[0.5, -1.0]]), 1).tolist()
     [[1.0, -1.0, 0.5]]
@@ -202,9 +202,9 @@ def legendre(local: FloatArray, degree: int) -> FloatArray:
 
 
 def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:
-    """Return polynomials of a total degree, orthonormal in the weights, times their roots, at points.
+    """Return polynomials of a total degree at points, orthonormal in the weights, times roots of the weights.
 
-    On a line also their rise from its lower to its upper end.
+    On a line, also return their increase from the lower to the upper end.
     """
     roots = np.sqrt(weights)[:, None]
     if not X.shape[1]:

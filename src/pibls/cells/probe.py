@@ -1,7 +1,7 @@
-"""Looks for features that the points of a cell miss: narrow ones of data inside it, and layers at its ends.
+"""Searches cells for features that their points miss: narrow ones of data inside, and layers at the ends.
 
-A function of data is also evaluated on lines across the cell, at points that crowd towards their ends, and at points
-scattered over the whole domain. What polynomials through the points of the cell do not say about it is not resolved.
+A function is evaluated on lines across the cell, at points that crowd towards the ends, and at points scattered over
+the whole domain. The difference from the polynomial through the points of the cell is not resolved.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.cells.layout import Layout
+from pibls.cells.narrow_features import NarrowFeatures
 from pibls.cells.parts import CellPart
-from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
@@ -26,30 +26,30 @@ __all__ = ["Probe", "missed_on_lines", "points_on_line"]
 
 _LINES = 6
 _FINEST = 24  # halvings towards the ends of a line
-_SCATTERED, _MANY = 2**13, 2**16  # the more for what only its values tell of
+_SCATTERED, _MANY = 2**13, 2**16  # points over the domain; more for functions known by their values only
 _OUTLIER = 3.0
 
 
 @lru_cache(maxsize=16)
 def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return Gauss points of [−1, 1], other points with weights, and the interpolation from one to the other."""
+    """Return Gauss points of [−1, 1], other points with weights, and the interpolation matrix between them."""
     nodes, shares = np.polynomial.legendre.leggauss(count)
     ends = 1.0 - 2.0 ** -np.arange(4.0, _FINEST)
     others = np.sort(np.concatenate([(nodes[1:] + nodes[:-1]) / 2, ends, -ends]))
-    walls = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
+    borders = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
     scale = np.arange(count) + 0.5
     table = np.polynomial.legendre.legvander(nodes, count - 1)
     analysis = scale[:, None] * table.T * shares
-    return nodes, others, np.diff(walls), np.polynomial.legendre.legvander(others, count - 1) @ analysis
+    return nodes, others, np.diff(borders), np.polynomial.legendre.legvander(others, count - 1) @ analysis
 
 
 def points_on_line(count: int) -> FloatArray:
-    """Return Gauss points of [−1, 1] and, after them, other points."""
+    """Return the Gauss points of [−1, 1], followed by the other points."""
     return np.concatenate(_line(count)[:2])
 
 
 def missed_on_lines(found: FloatArray, count: int) -> FloatArray:
-    """Return the L2 errors on [−1, 1] of polynomials through Gauss points, from values on lines.
+    """Return the L2 errors on [−1, 1] of interpolation at Gauss points, from values on lines.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _spread(count: int, dimension: int) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def _lines(dimension: int, count: int) -> FloatArray:
-    """Return points of lines across the cube along every axis: shape (axes, lines, points, dimension)."""
+    """Return points on lines across the cube along every axis, shape (axes, lines, points, dimension)."""
     along = points_on_line(count)
     across = 2.0 * kronecker(_LINES, dimension - 1) - 1.0 if dimension > 1 else np.zeros((1, 0))
     found = np.empty((dimension, len(across), len(along), dimension))
@@ -83,14 +83,14 @@ def _lines(dimension: int, count: int) -> FloatArray:
 
 @dataclass(eq=False)
 class Probe:
-    """Looks at functions of data on cells."""
+    """Evaluates functions of data between the points of cells."""
 
     layout: Layout
     _known: dict[Function, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _spots: dict[Function, Spots] = field(default_factory=dict)
+    _features: dict[Function, NarrowFeatures] = field(default_factory=dict)
 
     def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
-        """Return by axis the L2 errors of a function through its values at the points of whole parts."""
+        """Return by axis the L2 errors of a function interpolated at the points of whole parts."""
         d, count = len(parts[0].half), rule_count(self.layout.reference.degree)
         U, half = _lines(d, count), np.array([part.half for part in parts])
         X = np.array([part.center for part in parts])[:, None] + half[:, None] * U.reshape(-1, d)
@@ -99,14 +99,14 @@ class Probe:
         found = missed_on_lines(values, count).max(axis=2) * scale[:, None]
         return np.asarray(np.maximum(found, self._scattered(parts, function, known)[:, None]))
 
-    def missed_at_spots(
+    def missed_features(
         self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
     ) -> FloatArray:
-        """Return the L2 norm of narrow features of a function, known at the points of a part, that they miss, by axis.
+        """Return by axis the L2 norm of narrow features of a function that the points of a part miss.
 
-        The unit is that of what a coefficient multiplies.
+        ``known`` are its values there. For a coefficient, ``unit`` is the size of the derivative that it multiplies.
         """
-        if (spots := self.spots(function, inside=True)) is None:
+        if (features := self.features(function, inside=True)) is None:
             return np.zeros(len(part.half))
 
         def place(U: FloatArray) -> FloatArray:
@@ -117,15 +117,15 @@ class Probe:
 
         def values(U: FloatArray) -> FloatArray:
             X = place(U)
-            # Beyond a seam it is another function.
-            return np.where(self.layout.ground.kinds(X) == part.kind, function(X), known[0])
+            # Beyond an interface the function is another one.
+            return np.where(self.layout.tree_domain.materials(X) == part.material, function(X), known[0])
 
-        found = spots.missed(place, values, known, outer, unit=unit)
+        found = features.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
         """Return the same on a piece of the boundary."""
-        if not len(piece.box) or (spots := self.spots(function, inside=False)) is None:
+        if not len(piece.box) or (features := self.features(function, inside=False)) is None:
             return 0.0
         low, high = piece.box.T
 
@@ -134,25 +134,25 @@ class Probe:
             return X, normals
 
         outer = np.stack([low <= 0.0, high >= 1.0])
-        found = spots.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
+        found = features.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
         return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
 
-    def spots(self, function: Function, inside: bool) -> Spots | None:
-        """Return the search for narrow features of a function, or None if nothing in it may be narrow.
+    def features(self, function: Function, inside: bool) -> NarrowFeatures | None:
+        """Return the search for narrow features of a function, or None if it cannot have any.
 
-        Inside, seams are where it switches.
+        Jumps inside the domain are interfaces already, so the search leaves them out.
         """
-        if function not in self._spots:
-            self._spots[function] = Spots(function, not (inside and self.layout.ground.seams))
-        return None if self._spots[function].is_plain else self._spots[function]
+        if function not in self._features:
+            self._features[function] = NarrowFeatures(function, not (inside and self.layout.tree_domain.interfaces))
+        return None if self._features[function].is_plain else self._features[function]
 
     def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
-        """Return the same by points all over the domain, where a function is far larger than points of a part know."""
+        """Return the same from points all over the domain, if the function is far larger there than at a part."""
         if function not in self._known:
-            root, ground = self.layout.root, self.layout.ground
+            root, tree_domain = self.layout.root, self.layout.tree_domain
             X = _spread(_MANY if function.expression.has(Data) else _SCATTERED, len(root.low))
             X = root.low + root.size * X
-            X = X if ground.is_box else X[ground.inside(X)]
+            X = X if tree_domain.is_box else X[tree_domain.inside(X)]
             self._known[function] = X, np.abs(function(X))
         X, values = self._known[function]
         found, largest = np.zeros(len(parts)), values.max(initial=0.0)

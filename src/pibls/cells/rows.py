@@ -1,4 +1,4 @@
-"""The rows of a problem on a part of a cell: equation, conditions, and values shared across faces."""
+"""The rows of a problem on one part: equations, conditions and averages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from pibls.cells.balance import balanced
 from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, power
+from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
-from pibls.cells.walls import TRACE_SHARE
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement
@@ -25,31 +25,31 @@ __all__ = ["PartRows", "Rows"]
 
 _EXACT = 1e5
 _DIGITS = 12
-_ALIKE, _MANY = 6, 4  # digits of normals, and how many different ones there are on a boundary of many flat pieces
+_ALIKE, _MANY = 6, 4  # digits of normals, and how many distinct normals make a boundary of many flat pieces
 
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
-    """The rows of one part that concern it alone, in units of the solution.
+    """The rows of one part without those on its faces, in units of the solution.
 
     Attributes
     ----------
     units
         Unit of each field.
     equation, source
-        Rows of the equations, over weights in units of the root of its extent, and their right-hand sides.
+        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides.
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
-        Integrals of the equations over the part: rows, and the integrals of their sources.
+        Rows of the integrated equations, and the integrals of their sources.
     flows
-        How the balance of every equation depends on the rows of the conditions.
+        How the balance of each equation depends on the rows of the conditions.
     besides
-        Where conditions say all that flows out through the boundary, rows of what else is in them; None where integrals
-        over the part tell.
+        Where the conditions give the whole flux through the boundary, the rows of their other terms; None where
+        integrals over the part are used.
     key
-        Parts with equal keys have equal equation rows, whatever their size; None where they are its own.
-    inside, held
+        Parts with equal keys have equal equation rows at any size; None where the rows are individual.
+    stated_equations, stated_conditions
         The equations at the points of the part, and the conditions at theirs.
     """
 
@@ -63,43 +63,45 @@ class PartRows:
     flows: FloatArray
     besides: FloatArray | None
     key: Any
-    inside: tuple[Stated, ...]
-    held: tuple[Stated, ...]
+    stated_equations: tuple[Stated, ...]
+    stated_conditions: tuple[Stated, ...]
 
     def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the right-hand sides of equations and conditions and the integrals of sources: its own, or others."""
+        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
         if sources is None:
             return self.source, self.value, self.given
-        given = [sources(own, part) for own in self.inside]
-        source = np.concatenate([-own.weighed(values) for own, values in zip(self.inside, given, strict=True)])
-        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.held)]
+        given = [sources(own, part) for own in self.stated_equations]
+        source = np.concatenate(
+            [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
+        )
+        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
         return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
 
 
 @dataclass(eq=False)
 class Rows(Evaluation):
-    """Makes the rows of a linear problem, or of a nonlinear one linearised at a state.
+    """Makes the rows of a linear problem, or of a nonlinear problem linearised at a state.
 
-    Scales of rows stay as they are at the first state that a part is seen with, until :meth:`forget`.
+    The scales of a part's rows stay those of the first state, until :meth:`forget`.
     """
 
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and their means
+    _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and means, by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
-    _on: dict[Any, list[Statement]] = field(default_factory=dict)
+    _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
     _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
     def forget(self) -> None:
-        """Scale rows anew."""
+        """Discard all scales; rows are rescaled at the next state."""
         for own in (self._balances, self._magnitudes, self._factors, self._weights):
             own.clear()
         for name in ("flux", "traces"):
             self.__dict__.pop(name, None)
 
     def prepare(self, parts: Sequence[CellPart]) -> None:
-        """Evaluate the coefficients and sources of linear equations at the points of many parts at once."""
+        """Evaluate coefficients and sources of linear equations at the points of many parts together."""
         new = [part for part in parts if part not in self._evaluated]
         if len(new) < 2 or not all(equation.form.is_linear for equation in self.equations):
             return
@@ -142,7 +144,7 @@ class Rows(Evaluation):
         return PartRows(units, equation, source, condition, value, *known)
 
     def residual(self, part: CellPart) -> FloatArray:
-        """Return the rows that concern a part alone, less their right-hand sides, at the state."""
+        """Return the residuals of a part at the state, without those on its faces."""
         assert self.state is not None
         on = (self._on_boundary(part, place, rule) for place, rule in part.boundary.items())
         found = [np.zeros(0)]
@@ -163,7 +165,7 @@ class Rows(Evaluation):
 
     @staticmethod
     def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
-        """Return constant terms in units of a part: parts with equal ones have equal rows, whatever their size."""
+        """Return constant terms in units of a part: parts with equal ones have equal rows at any size."""
         return tuple(
             (n, index, float(f"{factor * value * units[n] / power(half, index):.12g}")) for n, index, value in terms
         )
@@ -171,14 +173,14 @@ class Rows(Evaluation):
     def _besides(
         self, part: CellPart, units: FloatArray, flows: FloatArray, placed: list[tuple[Rule, list[Stated], Any]]
     ) -> FloatArray | None:
-        """Return rows of conditions on a part cut in space beyond the total flux, if they give more than that.
+        """Return the rows of conditions without their fluxes, on a cut part in space whose fluxes are all given.
 
-        The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed
-        then, if equations say what it is that flows.
+        The integrals over the volume and the surface of a thin part do not agree well. If the conditions give the
+        fluxes, the integrals are not needed.
         """
         indices = [term.multi_index for equation in self.equations for term in equation.form.terms]
         plain = self.is_constant and all(sum(index) == max(index) == 2 for index in indices)
-        if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
+        if part.whole or len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
         for rule, known, rows in placed:
@@ -202,7 +204,7 @@ class Rows(Evaluation):
         return self._balances[part]
 
     def magnitudes(self, part: CellPart) -> list[list[Term]]:
-        """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
+        """Return the root mean square of every coefficient of every equation on a part."""
         if part not in self._magnitudes:
             self._magnitudes[part] = [
                 [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
@@ -217,9 +219,9 @@ class Rows(Evaluation):
         return [self.only_terms(e, part, part.points, None) for e in self.equations]
 
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
-        """Return the weight of each equation's integrated residual over a box of some half sides.
+        """Return the weight of each equation's integrated residual over a box with given half sides.
 
-        A source of one in the box changes the solution by as much, in the mean square over the box.
+        It is the mean square change of the solution in the box that a unit source there causes.
         """
         key = (None if self.is_constant else part, half.tobytes())
         if key not in self._weights:
@@ -229,11 +231,11 @@ class Rows(Evaluation):
         return self._weights[key]
 
     def emphasis(self, part: CellPart) -> float:
-        """Return the factor of all rows of a part in least squares: the larger, the smaller its cell is.
+        """Return the weight of all rows of a part in least squares: the smaller its cell, the larger.
 
-        Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
-        felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
-        have no energy. On a line, where sums over branches tell all that is felt far away, all count alike.
+        Rows are in units of the solution. Far from a small cell, the residual of an equation of order m acts as in the
+        energy norm, where derivatives of order m/2 count; half an order less, because jumps have no finite energy. In
+        one dimension the balance sums contain all distant effects, so that all cells count equally.
         """
         if self.layout.reference.dimension == 1:
             return 1.0
@@ -242,7 +244,7 @@ class Rows(Evaluation):
     def _conditions(
         self, part: CellPart, units: FloatArray
     ) -> tuple[FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]], list[Stated]]:
-        """Return the rows of all conditions, how balances depend on them, those by place, and those at points."""
+        """Return the rows of all conditions, their effect on balances, those by place, and those at points."""
         placed: list[tuple[Rule, list[Stated], Any]] = []
         blocks = [np.empty((0, self.width))]
         flows = [np.empty((len(self.equations), 0))]
@@ -254,24 +256,24 @@ class Rows(Evaluation):
             blocks += rows
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
-            seen = own[0].seen if own else None
-            flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
+            projection = own[0].projection if own else None
+            flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
         for one in (alone := self._at_points(part)):
             blocks.append(one.weighed(self.at(part, one.points, [one.terms], units)[0]))
             flows.append(np.zeros((len(self.equations), len(one.points))))
         return np.concatenate(blocks), np.hstack(flows), placed, alone
 
-    def on(self, place: Any) -> list[Statement]:
+    def conditions_on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
-        if place not in self._on:
-            self._on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
-        return self._on[place]
+        if place not in self._conditions_on:
+            self._conditions_on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
+        return self._conditions_on[place]
 
     def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
-        """Return a key that whole parts with equal rows of conditions share; None where the rows are the part's own."""
+        """Return a key that whole parts with equal rows of conditions share; None where the rows are individual."""
         found, count = [], 0
         for place, rule in part.boundary.items():
-            forms = [statement.form for statement in self.on(place)]
+            forms = [statement.form for statement in self.conditions_on(place)]
             if not all(form.is_linear and form.is_constant for form in forms):
                 return None
             area, depth = rule.weights.sum(), _depth(part, rule)
@@ -280,17 +282,17 @@ class Rows(Evaluation):
                 np.round(rule.weights / area, _DIGITS),
                 np.round(rule.normals, _DIGITS) + 0.0,
             )
-            terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.on(place)]
+            terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.conditions_on(place)]
             scaled = tuple(
                 self._scaled(own, part.half, rows.units, self.factor(statement, part, own, rows.units))
-                for statement, own in zip(self.on(place), terms, strict=True)
+                for statement, own in zip(self.conditions_on(place), terms, strict=True)
             )
             found.append((float(f"{area * depth / part.extent:.12g}"), scaled, *(array.tobytes() for array in arrays)))
             count += len(forms) * len(rule.weights)
         return tuple(found) if count == len(rows.value) else None
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
-        """Return the factor of the rows of a condition on a part, beside the roots of weights."""
+        """Return the factor of the rows of a condition on a part, without the roots of weights."""
         key = (part, id(statement))
         if key not in self._factors:
             size = float((self.sizes(found, part.half) * units).max())
@@ -298,31 +300,35 @@ class Rows(Evaluation):
         return self._factors[key]
 
     def _on_boundary(self, part: CellPart, place: Any, rule: Rule) -> list[Stated]:
-        """Return the conditions on a piece of the boundary at the points of its rule."""
-        units, roots, seen = self.balance(part)[1], np.sqrt(rule.weights * _depth(part, rule)), self._seen(part, rule)
+        """Return the conditions on a piece of the boundary at its quadrature points."""
+        units, roots, projection = (
+            self.balance(part)[1],
+            np.sqrt(rule.weights * _depth(part, rule)),
+            self._projection(part, rule),
+        )
         found = []
-        for statement in self.on(place):
+        for statement in self.conditions_on(place):
             terms, source = self.lowered(statement, part, rule.points, rule.normals)
             factors = self.factor(statement, part, terms, units) * roots
-            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, seen))
+            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))
         return found
 
-    def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
-        """Return smooth functions on a boundary in space of many flat pieces, times roots of weights; else None.
+    def _projection(self, part: CellPart, rule: Rule) -> FloatArray | None:
+        """Return smooth functions on a boundary of many flat pieces in space, times roots of weights; else None.
 
-        Cells do not end at blunt edges if there are many. What conditions lack at these alternates from piece to piece,
-        and counts as far as smooth functions see it: else a solution would rather be flat there than lack it.
+        Cells do not end at blunt edges if there are many. The residuals of conditions alternate from piece to piece
+        there and count only in projection on smooth functions; otherwise the solution would become flat.
         """
         if part.whole or len(part.half) < 3:
             return None
         pieces = len(np.unique(rule.normals.round(_ALIKE), axis=0))
-        # A flat piece has as many points as a square; a curved one has a normal at each, or along a line.
+        # A flat piece has as many points as a square; a curved one has a different normal at each point or line.
         if pieces < _MANY or 2 * len(rule.normals) < pieces * (self.layout.reference.degree + 1) ** 2:
             return None
         return polynomials(part.local(rule.points), rule.weights, round(TRACE_SHARE * self.layout.reference.degree))[0]
 
     def _at_points(self, part: CellPart) -> list[Stated]:
-        """Return the conditions at single points, at those of them that a part has."""
+        """Return the conditions at single points, for those points that lie in a part."""
         found, units = [], self.balance(part)[1]
         for statement in self.problem.statements:
             points = statement.place.points if isinstance(statement.place, AtPoints) else None
@@ -347,7 +353,7 @@ class Rows(Evaluation):
 
     @cached_property
     def traces(self) -> Traces:
-        """Rows on faces."""
+        """The rows on faces."""
         return Traces(self)
 
     @cached_property
@@ -367,12 +373,12 @@ class Rows(Evaluation):
 
 
 def _depth(part: CellPart, rule: Rule) -> float:
-    """Return how deep a part is behind a piece of its boundary."""
+    """Return the depth of a part behind a piece of its boundary."""
     return float((np.abs(rule.normals) @ (2 * part.half)).mean())
 
 
 def _flows_evenly(terms: list[Term], rule: Rule) -> bool:
-    """Tell whether all derivatives in a condition are along the normal, with one coefficient on a piece of boundary."""
+    """Return whether all derivatives of a condition are along the normal, with one coefficient on the piece."""
     flow: dict[int, FloatArray] = {}
     for number, index, value in terms:
         if sum(index) == 1:

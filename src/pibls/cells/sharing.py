@@ -1,4 +1,4 @@
-"""Who shares unknowns with whom: faces between parts, walls that several faces make up, and links."""
+"""Finds which parts share unknowns: on faces, on coarse sides of several faces, and by links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.local import Link, LocalSystems, Wall
+from pibls.cells.local import CoarseSide, Link, LocalSystems
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
@@ -21,11 +21,11 @@ __all__ = ["Sharing"]
 
 @dataclass(eq=False)
 class Sharing:
-    """Finds the faces and links of all parts of one tree after another; known ones stay the same objects."""
+    """Finds the faces and links of all parts of one tree after another; known ones remain the same objects."""
 
     local: LocalSystems
-    _walls: dict[Any, Wall] = field(default_factory=dict)
-    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
+    _coarse_sides: dict[Any, CoarseSide] = field(default_factory=dict)
+    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # coarse sides of faces
     _links: dict[Any, Link] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -36,43 +36,43 @@ class Sharing:
         """Return the faces and links of every part."""
         cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
-        walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
-        for contact, faces in zip(every, self.layout.walls.faces_of(every), strict=True):
+        coarse_sides: dict[tuple[CellPart, int, bool], list[Face]] = {}
+        for contact, faces in zip(every, self.layout.face_finder.faces_of(every), strict=True):
             for face in faces:
                 held[face.below].append(face)
                 held[face.above].append(face)
                 if face not in self._sides:
                     self._sides[face] = _beside(contact, face)
                 if (key := self._sides[face]) is not None:
-                    walls.setdefault(key, []).append(face)
-        self._join(walls)
+                    coarse_sides.setdefault(key, []).append(face)
+        self._join(coarse_sides)
         for leaf in cells:
-            for face in self.layout.seam_faces(leaf):
+            for face in self.layout.interface_faces(leaf):
                 held[face.below].append(face)
                 held[face.above].append(face)
         self._chain(cells, held)
         return held
 
-    def _join(self, walls: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
-        """Let the faces that make up a side of a part share the unknowns of one wall."""
-        joined: dict[Face, Wall] = {}
-        for key, faces in walls.items():
+    def _join(self, coarse_sides: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
+        """Let the faces that make up a side of a part share the unknowns of that coarse side."""
+        joined: dict[Face, CoarseSide] = {}
+        for key, faces in coarse_sides.items():
             part, axis, _ = key
             whole = float(np.prod(np.delete(2 * part.half, axis)))
             complete = abs(sum(face.area for face in faces) - whole) < CLOSE * whole
             if complete and all(self.rows.flux.is_plain(face) for face in faces):
-                joined |= dict.fromkeys(faces, self._walls.setdefault(key, Wall(part, axis)))
-        self.local.walls = joined
+                joined |= dict.fromkeys(faces, self._coarse_sides.setdefault(key, CoarseSide(part, axis)))
+        self.local.coarse_sides = joined
 
     def _chain(self, cells: Sequence[Cell], held: dict[CellPart, list[Any]]) -> None:
-        """Link every part with the next one for each average, and all parts around each crossing."""
+        """Link consecutive parts for each average, and all parts around each corner singularity."""
         parts = tuple(held)
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
-        for crossing in self.layout.ground.crossings:
-            around = tuple(self.layout.parts_of(crossing.around(cells)[1]))
-            self.local.around[crossing] = set(around)
-            chains += [(crossing, around)] if len(around) > 1 else []
+        for singularity in self.layout.tree_domain.corner_singularities:
+            around = tuple(self.layout.parts_of(singularity.around(cells)[1]))
+            self.local.around[singularity] = set(around)
+            chains += [(singularity, around)] if len(around) > 1 else []
         for of, parts in chains:
             link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
             for part in parts:
@@ -80,7 +80,7 @@ class Sharing:
 
 
 def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
-    """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
+    """Return the larger one of two whole parts and its side, if the other part's side lies entirely within it."""
     if not face.whole or face.shift or len(face.below.half) == 1:
         return None
     span = np.delete(contact.high - contact.low, face.axis)

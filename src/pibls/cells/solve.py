@@ -1,4 +1,4 @@
-"""Solve a linear problem on a tree of cells: least squares, eliminated along the tree."""
+"""Solves a linear problem on a tree of cells: least squares by elimination along the tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.layout import Layout
-from pibls.cells.local import LocalSystems, by_crossing
+from pibls.cells.local import LocalSystems, by_singularity
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
@@ -23,34 +23,35 @@ from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
-__all__ = ["Fit", "Glue"]
+__all__ = ["Fit", "TreeSolver"]
 
-_REFINEMENTS = 4  # at most, of a solution by Gram matrices
-_REFINED = 1e-8  # relative change after which the next one is rounding: each is about the square of the last
-_CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
-_SUSPECT = 10.0  # sensitivities above which rows are asked: Gram matrices cannot see large ones
+_REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
+_REFINED = 1e-8  # relative change below which the next step is rounding: each change is about the square of the last
+_CONTRACTING = 0.1  # largest relative change of the first step at which Gram matrices are accurate enough
+_SUSPECT = 10.0  # sensitivities above this are verified by the rows: Gram matrices cannot represent large ones
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
-_ITERATIONS = 2  # steps that find what rows see least
+_ITERATIONS = 2  # steps of inverse iteration
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The weights of every part of a tree.
+    """A solution on a tree: the weights of every part.
 
     Attributes
     ----------
     root
         The tree.
     parts
-        The parts of every leaf.
+        The parts of all leaves.
     weights
         Weights of each part, shape (fields, functions).
     residuals
-        Root of the square sum of the rows of each part, in units of the solution.
+        Residual norm of each part, in units of the solution.
     unknowns, rows
-        Size of the least-squares problem.
+        Number of weights, and of rows; rows are not counted and are zero.
     columns, left
-        Solutions with other right-hand sides, if there are any: shape (sides, fields, functions), and their residuals.
+        Solutions for several right-hand sides, if there are any, shape (sides, fields, functions), and residual norms
+        of each part, by side.
     """
 
     root: Cell
@@ -63,19 +64,19 @@ class Fit:
     left: dict[CellPart, FloatArray] = field(default_factory=dict)
 
     def side(self, number: int) -> Fit:
-        """Return the solution with one of several right-hand sides."""
+        """Return the solution for one of several right-hand sides."""
         weights = {part: own[number] for part, own in self.columns.items()}
         return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
 
     @property
     def residual(self) -> float:
-        """Root of the square sum of all rows, in units of the solution."""
+        """Norm of all residuals, in units of the solution."""
         return float(np.sqrt(sum(value**2 for value in self.residuals.values())))
 
 
 @dataclass(eq=False)
-class Glue:
-    """Solves one problem on one tree after another; branches that stay the same are factorised once."""
+class TreeSolver:
+    """Solves one problem on one tree after another; unchanged branches are factorised once."""
 
     rows: Rows
     local: LocalSystems = field(init=False)
@@ -83,7 +84,7 @@ class Glue:
     _factors: Factors = field(default_factory=lambda: Factors(Grams()))
     _root: Cell = field(init=False)  # the last tree
     _branches: list[Branch] = field(default_factory=list)
-    _tree: FactoredTree | None = None  # these factorised; None where the domain has no part in it
+    _tree: FactoredTree | None = None  # its factorisation; None if the tree has no part, or Gram matrices fail
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its unions
 
@@ -98,13 +99,14 @@ class Glue:
 
     @property
     def layout(self) -> Layout:
-        """The domain."""
+        """The problem on its domain."""
         return self.rows.layout
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations that a tree of so many cells takes, so many of them new, by those of the last one.
+        """Return the operations for a tree of ``cells`` cells, of which ``new`` are new, from those of the last tree.
 
-        Branches share fewer unknowns than they have, and unions go with the third power of that number.
+        Branches share fewer unknowns than they have, and the work of a union grows with the third power of their
+        number.
         """
         d, (count, merged) = self.layout.reference.dimension, self._last
         unit = self.local.work / max(self.local.count, 1)
@@ -112,9 +114,9 @@ class Glue:
         return unit * new + merged * math.pow(cells / count, power)
 
     @property
-    def held(self) -> float:
-        """Bytes that the last solution takes, for the most part."""
-        return 8.0 * self._tree.held if self._tree is not None else 0.0
+    def memory(self) -> float:
+        """Bytes held by the last solution, approximately."""
+        return 8.0 * self._tree.numbers if self._tree is not None else 0.0
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
@@ -131,7 +133,7 @@ class Glue:
         return fit.side(0)
 
     def again(self, sources: Sources) -> Fit:
-        """Return solutions on the last tree for other right-hand sides, as columns; they cost no factorisation."""
+        """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
 
         def loads(tree: FactoredTree) -> dict[Batch, Load]:
             return {
@@ -142,7 +144,7 @@ class Glue:
         return self._solved(loads)
 
     def _solved(self, loads: Loads) -> Fit:
-        """Return the solutions on the last tree for right-hand sides, as columns."""
+        """Return the solutions on the last tree for given loads, as columns."""
         unknowns, left = self._eliminated(loads)
         found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
         every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
@@ -159,10 +161,10 @@ class Glue:
         return self.local.load(branch.sample, branch.faces, branch.system, sources)
 
     def _eliminated(self, loads: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
-        """Return the unknowns of the last tree for right-hand sides, and the residuals of its rows.
+        """Return the unknowns of the last tree for given loads, and the residuals of its rows.
 
-        Gram matrices find them to half of the digits, and refinement to the rest; where it does not, rotations do, for
-        this tree and all further ones.
+        Gram matrices give half of the digits, and iterative refinement the rest. Where refinement does not contract,
+        rotations are used for this tree and all later ones.
         """
         if self._tree is not None and (found := _refined(self._tree, loads(self._tree))) is not None:
             return found
@@ -174,24 +176,24 @@ class Glue:
         return solved, self._tree.left(given, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
-        """Factorise the last tree; None where Gram matrices cannot."""
+        """Factorise the last tree; None if Gram matrices fail."""
         try:
             return factors.of(self._branches, self.branches.total)
         except DependentError:
             return None
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
-        """Return how strongly the last solution answers to changes of its data, and its largest answer.
+        """Return the sensitivity of the last solution to changes of its data, and the function that changes most.
 
-        One step of inverse iteration with random right-hand sides: near one where everything is well determined,
-        beyond all bounds where a function can be added to the solution that no row sees.
+        One step of inverse iteration with random right-hand sides. The sensitivity is near one for a well-posed
+        problem, and unbounded if a function can be added to the solution without changing any row.
         """
         tree = self._tree
         if tree is None:
             return 0.0, {}
         unknowns = tree.probed(np.random.default_rng((seed, 5)))
         found = math.sqrt(self._square(unknowns) / tree.count)
-        if found > _SUSPECT and isinstance(tree.way, Grams):
+        if found > _SUSPECT and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
@@ -202,7 +204,7 @@ class Glue:
         return found, {part: own[0] for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
 
     def _square(self, unknowns: Unknowns) -> float:
-        """Return the square sum of the functions that unknowns stand for; a cut part counts where it is."""
+        """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
         square = 0.0
         for batch in unknowns.own:
             for part, every in self._weights(batch, unknowns):
@@ -215,7 +217,7 @@ class Glue:
         return square
 
     def _least(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
-        """Return the unknowns that rows see least: by inverse iteration, and then less all that rows do see."""
+        """Return the unknowns that rows see least: by inverse iteration, then without the part that they do see."""
         for _ in range(_ITERATIONS):
             unknowns = self._iterated(tree, unknowns)
         nothing = _nothing(tree)
@@ -224,9 +226,10 @@ class Glue:
         return unknowns
 
     def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
-        """Return the unknowns after a step of inverse iteration, of size one.
+        """Return the unknowns after one step of inverse iteration, scaled to norm one.
 
-        Gram matrices are blind to what rows see least, and yet such a step turns towards it; rows then tell its size.
+        Gram matrices cannot resolve the smallest singular value, but the step finds its direction; the rows give the
+        value.
         """
         scale, lifted = 1.0 / math.sqrt(max(self._square(unknowns), sys.float_info.min)), {}
         for batch, own in unknowns.own.items():
@@ -237,7 +240,7 @@ class Glue:
         return tree.up(lifted)
 
     def _weighed(self, part: CellPart, own: FloatArray) -> FloatArray:
-        """Return unknowns of a part times the Gram matrix of its functions."""
+        """Return the unknowns of a part times the Gram matrix of its functions."""
         if part.whole:
             return own
         zero = (0,) * len(part.half)
@@ -251,25 +254,27 @@ class Glue:
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])
         own = unknowns.own[batch].transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
-        for branch, weights, others in zip(batch.branches, every, unknowns.others[batch], strict=True):
-            if crossed := by_crossing(branch.faces):
-                self._cross(branch, crossed, weights, others)
+        for branch, weights, others in zip(batch.branches, every, unknowns.shared[batch], strict=True):
+            if singular := by_singularity(branch.faces):
+                self._add_singularities(branch, singular, weights, others)
         return list(zip(parts, every, strict=True))
 
-    def _cross(self, branch: Branch, crossed: dict[Any, Any], weights: FloatArray, others: FloatArray) -> None:
-        """Add the functions at crossings to the weights of a part."""
+    def _add_singularities(
+        self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
+    ) -> None:
+        """Add the functions of corner singularities to the weights of a part."""
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
-        for crossing, link in crossed.items():
-            key = (crossing, branch.sample)
+        for singularity, link in singular.items():
+            key = (singularity, branch.sample)
             if key not in self._projected:
-                self._projected[key] = crossing.projected(self.layout, branch.sample)
-            numbers = others[ends[link] : ends[link] + crossing.size]
+                self._projected[key] = singularity.projected(self.layout, branch.sample)
+            numbers = others[ends[link] : ends[link] + singularity.size]
             weights += np.tensordot(numbers.T, self._projected[key], axes=1)
 
 
 def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, dict[Batch, Load]] | None:
-    """Return the unknowns for right-hand sides and the residuals of rows; None where Gram matrices have no digits."""
+    """Return the unknowns for given loads and the residuals; None if Gram matrices are not accurate enough."""
     try:
         found = tree.solved(loads)
     except DependentError:
@@ -278,7 +283,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     for _ in range(_REFINEMENTS):
         change, norms = tree.solved(left, found.sums), found.norms
         ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
-        if isinstance(tree.way, Grams) and not ratio < _CONTRACTING:
+        if isinstance(tree.elimination, Grams) and not ratio < _CONTRACTING:
             return None
         found = found.changed(change)
         left = tree.left(loads, found)
@@ -288,7 +293,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
 
 
 def _nothing(tree: FactoredTree) -> dict[Batch, Load]:
-    """Return right-hand sides of all parts that are zero."""
+    """Return zero right-hand sides for all parts."""
     return {
         batch: Load(*(np.zeros_like(own[:, :, :1]) for own in (load.equation, load.rows, load.heavy)))
         for batch, load in tree.loads.items()

@@ -1,4 +1,4 @@
-"""Functions to start a nonlinear iteration on a tree from: zero, and simple ones that meet the conditions."""
+"""Starts of nonlinear iterations: zero, and simple functions that satisfy the conditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sympy as sp
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.state import TreeState, Values, projected, values_of
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -21,7 +21,7 @@ from pibls.problem.lowering import Form, Term
 from pibls.solution.start_states import zero
 from pibls.system import Evaluate, linearised
 
-__all__ = ["bump", "diffusion_lack", "harmonic", "scaled", "simple_starts", "values_from"]
+__all__ = ["bump", "diffusion_ratio", "harmonic", "scaled", "simple_starts", "values_from"]
 
 _SMOOTH, _FEW_NODES = 2.0, 20
 _SAMPLES = 50
@@ -30,7 +30,7 @@ _SECOND = 2
 
 
 def values_from(state: Evaluate, problem: Problem) -> Values:
-    """Return a state as the values of all fields, wherever a part is."""
+    """Return a state as a function of part and points."""
     nothing = (0,) * len(problem.domain.coordinates)
     wanted = [(name, nothing) for name in problem.field_names]
 
@@ -47,10 +47,10 @@ def scaled(values: Values, factor: float) -> Values:
 
 
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
-    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function.
+    """Yield starts by name: zero, a harmonic function, a bump and a random function.
 
-    Equations of first order, and conditions that are not linear, may not determine harmonic functions; for them it is
-    a constant.
+    The harmonic function and the bump satisfy the conditions. They may not be determined for first-order equations and
+    nonlinear conditions; then a constant replaces them.
     """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
@@ -67,7 +67,7 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
 
 
 def _constant_state(problem: Problem) -> Evaluate:
-    """Return the mean of the boundary values of each field, or one."""
+    """Return the mean boundary value of each field, or one."""
     given: dict[str, list[float]] = {name: [] for name in problem.field_names}
     for statement in problem.statements:
         form = statement.form
@@ -80,7 +80,7 @@ def _constant_state(problem: Problem) -> Evaluate:
 
 
 def _random_state(problem: Problem, seed: int) -> Evaluate:
-    """Return smooth functions of size one."""
+    """Return smooth random functions of size one."""
     rng = np.random.default_rng(seed)
     bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
     waves = rng.uniform(-_SMOOTH, _SMOOTH, (bounds.shape[0], _FEW_NODES))
@@ -100,8 +100,8 @@ def harmonic(layout: Layout, root: Cell) -> Values | None:
     return _poisson(layout, root, 0.0)
 
 
-def diffusion_lack(layout: Layout, root: Cell) -> float:
-    """Return how much smaller linear terms of second order are than others, over the whole domain, at a harmonic state.
+def diffusion_ratio(layout: Layout, root: Cell) -> float:
+    """Return the ratio of the other terms to the linear second-order terms over the domain, at a harmonic state.
 
     Equations without such terms, or of higher order, count as one.
     """
@@ -132,12 +132,12 @@ def diffusion_lack(layout: Layout, root: Cell) -> float:
 
 
 def bump(layout: Layout, root: Cell) -> Values | None:
-    """Return the solution of −Δv = 1 in normalised coordinates for every field, zero where a condition is linear."""
+    """Return the solution of −Δv = 1 in normalised coordinates for every field, with homogeneous conditions."""
     return _poisson(layout, root, 1.0, homogeneous=True)
 
 
 def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = False) -> Values | None:
-    """Solve a Poisson equation per field in place of the equations, with the conditions linearised at zero."""
+    """Solve a Poisson equation for each field in place of the equations, with the conditions linearised at zero."""
     problem = layout.problem
     names = problem.field_names
     statements = []
@@ -149,15 +149,15 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
                 form = replace(statement.form, source=sp.S.Zero) if homogeneous else statement.form
             statements.append(replace(statement, form=form, targets=None if homogeneous else statement.targets))
         own = Layout(problem.with_statements(statements), layout.reference)
-        glue = Glue(Rows(own))
-        found = glue.solve(root)
-        return values_of(own, found) if glue.weakest()[0] < _UNDETERMINED else None
+        solver = TreeSolver(Rows(own))
+        found = solver.solve(root)
+        return values_of(own, found) if solver.weakest()[0] < _UNDETERMINED else None
     except PiblsError:
         return None
 
 
 def _poisson_form(name: str, problem: Problem, load: float) -> Form:
-    """Return −Δv − load in normalised coordinates."""
+    """Return the form of −Δv − load in normalised coordinates."""
     widths = np.ptp(problem.domain.bounds, axis=1) / 2
     terms = []
     for axis, width in enumerate(widths):

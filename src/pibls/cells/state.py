@@ -1,4 +1,4 @@
-"""Functions on a tree of cells that a nonlinear problem is linearised at."""
+"""States on a tree of cells, at which nonlinear problems are linearised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Weights = Mapping[CellPart, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class TreeState:
-    """Fields given by weights on every part of a tree, with all their derivatives."""
+    """Fields given by weights on every part of a tree, with all derivatives."""
 
     layout: Layout
     weights: Weights
@@ -50,13 +50,13 @@ class TreeState:
 
 
 def values_of(layout: Layout, fit: Fit) -> Values:
-    """Return the fields of a fit at points of any part of a finer tree."""
+    """Return the fields of a fit as a function of the parts of a finer tree and their points."""
     cells = {part.cell for part in fit.parts}
     return lambda part, X: ancestor_values(layout, fit, cells, part, X)
 
 
 def projected(layout: Layout, root: Cell, values: Values, known: Weights | None = None) -> dict[CellPart, FloatArray]:
-    """Return weights on a tree for given fields: those known, and the nearest ones in the mean."""
+    """Return the weights on a tree that fit given fields best in L2; known weights are reused."""
     reference = layout.reference
     zero = (0,) * reference.dimension
     found: dict[CellPart, FloatArray] = {}
@@ -74,7 +74,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
 
 
 def missed(layout: Layout, weights: Weights, values: Values) -> float:
-    """Return the largest share of a field that weights on a tree miss, in the mean."""
+    """Return the largest relative L2 error with which weights on a tree fit given fields."""
     gaps, sizes = np.zeros(len(layout.problem.field_names)), np.zeros(len(layout.problem.field_names))
     for part, own in weights.items():
         wanted = values(part, part.points)
@@ -85,12 +85,12 @@ def missed(layout: Layout, weights: Weights, values: Values) -> float:
 
 @lru_cache(maxsize=16)
 def _fitting(reference: ReferenceNetwork) -> FloatArray:
-    """Return the matrix from values at the points of the rule to weights; rounding makes it more than a transpose."""
+    """Return the matrix from values at the points of the rule to weights; rounding makes it differ from a transpose."""
     zero = (0,) * reference.dimension
     roots = np.sqrt(reference.rule[1])
     return np.asarray(np.linalg.pinv(reference.on_rule([zero])[zero] * roots[:, None]) * roots, dtype=np.float64)
 
 
 def between(one: Weights, two: Weights, length: float) -> Weights:
-    """Return the weights some way from one to the other."""
+    """Return the weights at a relative distance from one state to another."""
     return two if length == 1.0 else {part: one[part] + length * (weights - one[part]) for part, weights in two.items()}

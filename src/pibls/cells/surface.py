@@ -1,7 +1,7 @@
 """Pieces of a boundary inside a box, however small the box is.
 
-A piece is a smooth patch over a box of its parameters. Going down the tree, what is in a half is found within what is
-in the whole, so that a cell of a millionth of the domain has its boundary with as many points as any other.
+A piece is a smooth patch over a box of its parameters. The pieces in a cell are found from those in its parent, so that
+a cell of a millionth of the domain has as many boundary points as any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled
+from pibls.cells.line_quadrature import quadrature_on_lines
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
@@ -26,18 +26,19 @@ __all__ = ["PROBES", "STEP", "Piece", "Rule", "pieces", "pieces_within"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
-PROBES = 256  # points that see whether there is anything in a box
-STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
-_ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
-_GLANCE, _GRID, _MARGIN = 33, 97, 3  # places per parameter, and how many of them a narrow tip may miss
+PROBES = 256  # points that test whether a box contains anything
+STEP = 1e-7  # relative to the box: inward step that decides on which side of a box face a patch in that face lies
+_ALONG = 1 - 1e-3  # normal component above which a surface counts as parallel to a side of the box
+_GLANCE, _GRID, _MARGIN = 33, 97, 3  # grid points per parameter, and how many of them the margin for a narrow tip spans
 _TURNS = 17
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Points of a surface with outward normals, and weights that sum to its area.
+    """Quadrature points of a surface with outward normals, and weights that sum to its area.
 
-    Those with equal numbers of ``runs`` lie along one smooth piece, and have the same on either side; −1 are scattered.
+    Points with equal ``runs`` lie along one smooth piece, with the same parts on either side; −1 marks scattered
+    points.
     """
 
     points: FloatArray
@@ -60,15 +61,15 @@ class Rule:
         return Rule(X, normals, weights, np.concatenate(runs))
 
     def chosen(self, mask: BoolArray) -> Rule:
-        """Return some of the points."""
+        """Return a selection of the points."""
         return Rule(self.points[mask], self.normals[mask], self.weights[mask], self.runs[mask])
 
     def flipped(self) -> Rule:
-        """Return the same surface seen from the other side."""
+        """Return the same surface with opposite normals."""
         return Rule(self.points, -self.normals, self.weights, self.runs)
 
     def together(self, values: Any) -> Any:
-        """Return for each point the value found in the middle of its run.
+        """Return for each point the value at the middle of its run.
 
         >>> rule = Rule(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(4), np.array([0, 0, 0, -1]))
         >>> rule.together(np.array([5, 7, 9, 9])).tolist()
@@ -93,7 +94,7 @@ def pieces(patch: Patch) -> list[Piece]:
 
 
 def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[list[Any]]:
-    """Return the pieces within boxes, for many pairs of both; curves of one patch are followed together."""
+    """Return the pieces within boxes, for many pairs of piece and box; curves of one patch are treated together."""
     found: list[list[Any]] = [[] for _ in pairs]
     curves: dict[int, list[int]] = {}
     for number, (piece, low, high) in enumerate(pairs):
@@ -115,7 +116,7 @@ def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[l
 
 
 def _spans(patch: Patch) -> list[tuple[float, float]]:
-    """Return the ranges of the first parameter in which a patch is smooth: a curve that was cut may have gaps."""
+    """Return the ranges of the first parameter in which a patch is smooth; a curve that was cut may have gaps."""
     if isinstance(patch, FlippedPatch | TimedPatch):
         return _spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
     if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
@@ -137,11 +138,11 @@ class Piece:
 
     patch: Patch
     box: FloatArray
-    _known: dict[str, Any] = field(default_factory=dict)  # of the patch, for all pieces of it
+    _known: dict[str, Any] = field(default_factory=dict)  # properties of the patch, shared by all its pieces
 
     @property
     def _direct(self) -> FloatArray | None:
-        """Slopes (parameters, coordinates) where each parameter moves one coordinate evenly, else None."""
+        """Slopes (parameters, coordinates) if each parameter moves one coordinate at constant speed, else None."""
         if "slopes" not in self._known:
             self._known["slopes"] = self._slopes()
         return self._known["slopes"]  # type: ignore[no-any-return]
@@ -160,32 +161,32 @@ class Piece:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its parameters are as smooth as the surface: those of a sphere are not, at its poles."""
+        """Whether its parametrisation is as smooth as the surface; that of a sphere is not, at its poles."""
         return len(self.box) < 2 or isinstance(self.patch, TimedPatch) or self._direct is not None
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        """Return the points in a box: those on its faces count if the inside of the patch is in it."""
+        """Return the pieces in a box; points on its faces count if the domain behind them is in the box."""
         if self.patch.parameters == 0:
             return [self] if self._inside(self.box.reshape(1, -1)[:, :0], low, high)[0] else []
         if self.patch.parameters == 1:
             return self._curves(low, high)
         if isinstance(self.patch, TimedPatch) and self.patch.parameters == 2:
             return self._timed(low, high)
-        return self._sheets(low, high)
+        return self._surfaces(low, high)
 
     def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         return np.asarray(self._sides(U, low, high).all(axis=1))
 
     def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray, beside: Beside | None = None) -> BoolArray:
-        """Tell on which sides of the walls of a box, or of one for each, points are, and which are kept at all."""
+        """Return on which sides of a box (or of one box per point) points lie, and which points the patch keeps."""
         X, normals, keep = self.patch.at(U)
         inner = X - STEP * (high - low).min(axis=-1, keepdims=True) * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
-        # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
+        # Only rounding: a point that a large cell lost here would be missing in all its descendants.
         tie = 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
-        # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
+        # A surface in a side of the box belongs to the domain behind it; a surface that crosses the side is cut there.
         along = np.abs(normals) > _ALONG
-        above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
+        above, below = (np.where(along & (np.abs(X - side) <= tie), inner, X) for side in (low, high))
         more = [] if beside is None else [beside(inner)[:, None]]
         return np.hstack([low <= above, high >= below, kept[:, None], *more])
 
@@ -196,7 +197,7 @@ class Piece:
 
     @property
     def _straight(self) -> tuple[FloatArray, FloatArray] | None:
-        """Where a straight line without gaps begins and how it goes on, if the patch is one."""
+        """Start and direction of the curve if it is a straight line without gaps, else None."""
         if "line" not in self._known:
             self._known["line"] = self._line()
         return self._known["line"]  # type: ignore[no-any-return]
@@ -208,7 +209,7 @@ class Piece:
         return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
 
     def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
-        """Return the stretch of a straight line in a box."""
+        """Return the segment of a straight line in a box."""
         moving = np.abs(slope) > 4.0 * np.spacing(np.abs(slope).max())
         ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
         start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
@@ -219,7 +220,7 @@ class Piece:
         return [replace(self, box=np.array([[start, stop]]))] if inside else []
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        """Return the pieces of a curve carried through time."""
+        """Return the pieces of a curve extended through time."""
         patch = self.patch
         assert isinstance(patch, TimedPatch)
         length = patch.stop - patch.start
@@ -235,7 +236,7 @@ class Piece:
         )
         return [replace(self, box=np.array([span, (start, stop)])) for span in found]
 
-    def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+    def _surfaces(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         box = self.box
         slopes = self._direct
         if slopes is not None:
@@ -275,17 +276,17 @@ class Piece:
         return [replace(self, box=np.clip(box[:, :1] + step[:, None] * own, box[:, :1], box[:, 1:])) for own in boxes]
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
-        """Tell whether anything of a piece of a flat sheet is left by the shape it is a face of."""
+        """Return whether the shape keeps any point of this piece of a flat patch."""
         U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(PROBES, len(self.box))
         return bool(self._inside(U, low, high).any())
 
     def rule(
         self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False, beside: Beside | None = None
     ) -> Rule | None:
-        """Return points in a box, about ``count`` per parameter, Gauss points where nothing is cut off.
+        """Return points in a box, about ``count`` per parameter: Gauss points where nothing is cut off.
 
-        They may be more where a piece turns by more than a quarter: a polynomial has the more waves along it. What is
-        not ``beside`` something, of surfaces in space, is cut off, too.
+        A piece that turns by more than a quarter gets more points, because a polynomial oscillates more along it. In
+        space, points that are not ``beside`` a given material are cut off, too.
         """
         patch, box = self.patch, self.box
         if patch.parameters == 0:
@@ -309,7 +310,7 @@ class Piece:
 
     @cached_property
     def _turns(self) -> list[float]:
-        """By how much the normal turns along each parameter, in the middle of the others."""
+        """Angle by which the normal turns along each parameter, in the middle of the others."""
         found: list[float] = []
         if isinstance(self.patch, AffinePatch):
             return [0.0] * len(self.box)
@@ -322,10 +323,10 @@ class Piece:
         return found
 
     def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
-        """Return points of the piece that a box cuts off a patch, on lines of the parameters."""
+        """Return quadrature points, on parameter lines, of the piece that a box cuts off a patch."""
         across, along = counts
         start, stop = self.box.T
-        U, weights, _ = filled(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
+        U, weights, _ = quadrature_on_lines(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
         if not len(U):
             return None
         X, normals, _ = self.patch.at(U)
@@ -333,7 +334,7 @@ class Piece:
 
 
 def _whole(patch: Patch) -> float:
-    """Return the area of the whole image of the unit cube, masked points included."""
+    """Return the area of the whole image of the unit cube, including masked points."""
     if isinstance(patch, FlippedPatch):
         return _whole(patch.base)
     if isinstance(patch, TimedPatch):

@@ -1,4 +1,4 @@
-"""Where walls of cells would touch a curved boundary: beside such a point they would leave a cusp."""
+"""Points at which sides of cells would touch a curved boundary, and would leave a cusp beside it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _DIGITS = 4
 
 
 def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
-    """Return where normals of a boundary are parallel to an axis, but not on flat pieces: the axis, then the point.
+    """Return where boundary normals are parallel to an axis, except on flat pieces: the axis, then the point.
 
-    A coordinate that is NaN is any: that of time.
+    A NaN coordinate (time) means any value.
     """
     found = [np.empty((0, 1 + dimension))]
     for piece in outline:
@@ -57,7 +57,7 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
         highest, count_of = label((sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR), np.ones((3,) * len(box)))
         if not count_of:
             continue
-        # Of a plateau, as flat pieces make them, one place is enough.
+        # One place of a plateau, as on flat pieces, is enough.
         starts = np.array([grid[highest == number + 1][0] for number in range(count_of)])
 
         def height(U: FloatArray, axis: int = axis) -> FloatArray:

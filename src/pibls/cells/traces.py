@@ -1,4 +1,4 @@
-"""Rows of a part on its faces: coefficients of all that is continuous across them."""
+"""Rows of a part on its faces: trace coefficients of all terms that are continuous across them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
-_BESIDE, _ROUNDING = 1e-10, 1e-14  # of a part, and of the domain: how far points are moved off a face
+_BESIDE, _ROUNDING = 1e-10, 1e-14  # of a part, and of the domain: offset of points from a face
 
 
 @dataclass(eq=False)
 class Traces:
-    """Makes the rows of parts on faces; those of a nonlinear iteration, and units of faces, are kept."""
+    """Makes the rows of parts on faces; rows of nonlinear iterations, and units of faces, are kept."""
 
     rows: Rows
     _known: dict[Any, FloatArray] = field(default_factory=dict)
     _units: dict[Face, FloatArray] = field(default_factory=dict)
 
     def _made(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
+        """Return the trace coefficients of every field and derivative that is continuous across a face, as rows."""
         X, unit, depth = self.on_side(part, face), self.units(face), face.thickness
         wanted = self.shared(face)
         terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
@@ -47,7 +47,7 @@ class Traces:
     def _whole(
         self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
     ) -> FloatArray:
-        """Return the same on a whole face where coefficients are numbers: many faces have their integrals in common."""
+        """Return the same on a whole face with constant coefficients: many faces share their moments."""
         values = self.rows.layout.moments(part, face, self.on_side(part, face), indices_of(terms))
         share, size, step = (
             math.sqrt(face.area / 2 ** (len(part.half) - 1)),
@@ -62,7 +62,7 @@ class Traces:
         return found
 
     def on_side(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
+        """Return the points of a face on a part's side of it; across a periodic boundary both sides differ."""
         if face.above is not part or face.below is part or not face.shift:
             return face.points
         X = face.points.copy()
@@ -70,21 +70,21 @@ class Traces:
         return X
 
     def of(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return the coefficients on a face of all that is continuous across it, as rows."""
+        """Return the trace coefficients on a face of all continuous terms, as rows."""
         if (part, face) in self._known:
             return self._known[part, face]
         found = self._made(part, face, units)
-        # A nonlinear iteration asks again; what flows across a seam may depend on the state.
+        # A nonlinear iteration needs them again; the flux across an interface may depend on the state.
         if self.rows.state is not None and face.normals is None:
             self._known[part, face] = found
         return found
 
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
-        """Return so many right-hand sides of :meth:`of`: zero but for known values across interfaces."""
+        """Return the right-hand sides of :meth:`of`: zero except for given values of interface conditions."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), sides))
-        for k, block in enumerate(wanted if face.crossed else ()):
+        for k, block in enumerate(wanted if face.conditions else ()):
             law = self.rows.flux.laws.of(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
@@ -98,22 +98,22 @@ class Traces:
         return self._units[face]
 
     def shared(self, face: Face) -> list[tuple[int, int]]:
-        """Return the fields and orders of derivative that are continuous across a face."""
+        """Return the fields and orders of derivatives that are continuous across a face."""
         if face.shift:
             return self._periodic[face.axis]
         if face.normals is not None:
-            return self.rows.flux.across_seams
+            return self.rows.flux.across_interfaces
         return self._continuous[face.axis]
 
     @cached_property
     def _continuous(self) -> list[list[tuple[int, int]]]:
-        """Fields and orders that are continuous across walls, by their axis."""
+        """Fields and orders that are continuous across sides of cells, by axis."""
         along = self.rows.orders.T.tolist()
         return [[(f, order) for f, most in enumerate(own) for order in range(most)] for own in along]
 
     @cached_property
     def _periodic(self) -> dict[int, list[tuple[int, int]]]:
-        """Fields and orders that continue across the ends of each periodic axis."""
+        """Fields and orders that are continuous across the ends of each periodic axis."""
         found: dict[int, list[tuple[int, int]]] = {}
         for statement in self.rows.problem.statements:
             if isinstance(statement.place, Opposite):
@@ -125,19 +125,19 @@ class Traces:
 
     @cached_property
     def periodic(self) -> tuple[int, ...]:
-        """The axes whose ends meet."""
+        """The periodic axes."""
         return tuple(self._periodic)
 
     @staticmethod
     def normals(face: Face) -> FloatArray:
-        """Return normals of a face, from the part below it to the one above."""
+        """Return the normals of a face, from the part below to the part above."""
         if face.normals is not None:
             return face.normals
         return np.tile(np.eye(face.points.shape[1])[face.axis], (len(face.points), 1))
 
     def inward(self, part: CellPart, face: Face) -> FloatArray:
-        """Return points of a part just beside a face, where its coefficients are its own."""
+        """Return points just inside a part beside a face, where coefficients are those of the part."""
         X, out = self.on_side(part, face), -1.0 if face.below is part else 1.0
-        # So near that nothing else changes, and farther than points are off by rounding.
+        # The offset is as small as rounding allows.
         step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
         return np.asarray(X + out * step * self.normals(face))

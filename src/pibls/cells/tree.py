@@ -1,7 +1,7 @@
-"""Boxes that halve one axis at a time: a binary tree whose leaves are the cells.
+"""Boxes that are halved across one axis at a time: a binary tree whose leaves are the cells.
 
-Trees are never changed. Refining one makes a new tree that shares every part of the old one that stays the same, so
-that what was computed for a cell is known by the cell itself.
+Trees are immutable. Refining a tree makes a new one that shares all unchanged subtrees, so that results for a cell can
+be stored under the cell itself.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pibls.checks import FloatArray
 
 __all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
-_NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
-_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
-_DEEPEST = 40  # halvings of every axis, beyond which digits run out
-_BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
-_TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
-_EDGE = 1e-9  # of a side: nearer places are at the wall of a cell, and edges along it
-_AROUND = (1.5, 2.0, 3.0)  # sides of cells around something, by its half extents or by how far they are from it
-_CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
+_NEAREST = 0.25  # least distance of a split from the ends, as a share of the side, for a split through a mark
+_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
+_DEEPEST = 40  # most halvings of each axis: digits run out beyond
+_BESIDE = 1e-3  # of a side: margin within which a tangent beside a cell counts
+_TOUCHING = 1e-6  # of a side: distance at which a split would touch the boundary along a mark
+_EDGE = 1e-9  # of a side: distance at which a point or an edge counts as on the side of a cell
+_AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
+_CLEAR = 0.08  # of a side: least distance between a split and a point where it would touch the boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +38,16 @@ class Cell:
     parent
         The box it is a half of.
     axis, at, halves
-        Where it is halved, and its halves, if it is.
+        The axis and position at which it is halved, and its halves; halves are empty for a leaf.
     marks
-        Points through which it is halved, rather than through its middle, where they are not too near its ends. A
-        coordinate that is NaN is any.
+        Points through which it is preferably halved, if they are not too near its ends. A NaN coordinate means any
+        value.
     edges
-        Ends of lines through which it is halved likewise.
-    folds
-        Ends of lines through which it is halved across one axis only: the axis, then the ends.
+        Sharp edges through which it is preferably halved, by their ends, shape (edges, 2, axes).
+    blunt_edges
+        Blunt edges, through which it is halved across one axis only: rows of the axis, then both ends.
     tangents
-        Where walls across an axis would touch the boundary, and are not put: the axis, then the point.
+        Points at which a split would touch the boundary: rows of the axis, then the point.
     """
 
     low: FloatArray
@@ -60,11 +60,11 @@ class Cell:
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
-    folds: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
+    blunt_edges: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
 
     @property
     def size(self) -> FloatArray:
-        """Its sides."""
+        """The lengths of its sides."""
         return self.high - self.low
 
     @cached_property
@@ -73,44 +73,44 @@ class Cell:
         return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @cached_property
-    def middle(self) -> list[Contact]:
-        """The contacts of leaves across the place at which it is halved."""
+    def contacts_across(self) -> list[Contact]:
+        """The contacts of leaves across the position at which it is halved."""
         return _across(self.halves[0], self.halves[1], self.axis, 0.0) if self.halves else []
 
     @property
     def has_corner(self) -> bool:
-        """Whether a mark of it is a point, or a line, rather than a plane."""
+        """Whether it has a corner: a mark that is not a plane, or a sharp edge."""
         return bool(self.corners)
 
     @cached_property
     def corners(self) -> frozenset[tuple[float, ...]]:
-        """Its marks that are points, or lines in time, and its edges."""
+        """Its marks that are points, or lines in time, and its sharp edges."""
         finite = np.isfinite(self.marks)
         points = (tuple(mark[own].tolist()) for mark, own in zip(self.marks, finite, strict=True) if own.sum() > 1)
         return frozenset([*points, *(tuple(edge.ravel().tolist()) for edge in self.edges)])
 
     @property
-    def across(self) -> list[int]:
-        """The axes it is halved across towards its corners: if these are edges, not the axis that they run along."""
-        lines = np.concatenate([self.edges, _ends(self.folds)]) if len(self.folds) else self.edges
+    def axes_to_corners(self) -> list[int]:
+        """The axes to halve it across towards its corners; the direction of parallel edges is left out."""
+        lines = np.concatenate([self.edges, _ends(self.blunt_edges)]) if len(self.blunt_edges) else self.edges
         ways = lines[:, 1] - lines[:, 0]
         if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
         along = np.abs(ways) > (1.0 - _EDGE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
-    def pierced(self) -> tuple[int, float] | None:
-        """Return the axis and place of a cut along an edge, or a fold through its inside, as far from walls as any."""
+    def edge_inside(self) -> tuple[int, float] | None:
+        """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""
         low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
-        folds = self.folds[_crossing(_ends(self.folds), low, high)]
+        blunt_edges = self.blunt_edges[_segments_inside(_ends(self.blunt_edges), low, high)]
         found = [(int(axis), edge[0, axis]) for edge in self.edges for axis in np.flatnonzero(edge[0] == edge[1])]
-        found += [(int(fold[0]), fold[1 + int(fold[0])]) for fold in folds]
+        found += [(int(row[0]), row[1 + int(row[0])]) for row in blunt_edges]
         depths = {(axis, float(at)): min(at - low[axis], high[axis] - at) for axis, at in found}
         best = max(depths, key=depths.__getitem__, default=None)
         return best if best is not None and depths[best] > 0.0 else None
 
-    def crossed(self) -> tuple[int, float] | None:
-        """Return the axis and place of a plane among its marks that runs through its inside."""
+    def plane_inside(self) -> tuple[int, float] | None:
+        """Return axis and position of a plane among its marks that runs through its inside, or None."""
         slack = _EDGE * self.size
         for mark in self.marks:
             (axes,) = np.isfinite(mark).nonzero()
@@ -122,7 +122,7 @@ class Cell:
         return None
 
     def halved(self, axis: int, at: float | None = None) -> Cell:
-        """Return the box halved across an axis, at its middle or elsewhere.
+        """Return the box halved across an axis, at the preferred position or a given one.
 
         >>> cell = Cell(np.zeros(2), np.ones(2)).halved(0)
         >>> [half.high.tolist() for half in cell.halves]
@@ -135,7 +135,7 @@ class Cell:
 
     @cached_property
     def _halved(self) -> dict[tuple[int, float], Cell]:
-        """The halves of each cell that was halved: every caller gets the same cells."""
+        """The results of :meth:`halved`, so that every caller gets the same cells."""
         return {}
 
     def _made(self, axis: int, where: float) -> Cell:
@@ -148,8 +148,8 @@ class Cell:
                 self,
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
-                edges=self.edges[_crossing(self.edges, *end)],
-                folds=self.folds[_crossing(_ends(self.folds), *end)],
+                edges=self.edges[_segments_inside(self.edges, *end)],
+                blunt_edges=self.blunt_edges[_segments_inside(_ends(self.blunt_edges), *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
@@ -163,9 +163,9 @@ class Cell:
         def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
             return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
 
-        if len(self.marks) or len(self.edges) or len(self.folds):
+        if len(self.marks) or len(self.edges) or len(self.blunt_edges):
             level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
-            folded = self.folds[self.folds[:, 0] == axis, 1 + axis] if len(self.folds) else []
+            folded = self.blunt_edges[self.blunt_edges[:, 0] == axis, 1 + axis] if len(self.blunt_edges) else []
             values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             values = values[clear(values, _TOUCHING)]
@@ -177,7 +177,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Where two cells meet: a box of no thickness along one axis; ``shift`` away for the second, on a torus."""
+    """The common part of the sides of two cells: a flat box; shifted by ``shift`` for the second, if periodic."""
 
     below: Cell
     above: Cell
@@ -188,7 +188,7 @@ class Contact:
 
 
 def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = _EDGE) -> npt.NDArray[np.bool_]:
-    """Tell which points are in a box, or so much of its sides beside it."""
+    """Return which points lie in a box, enlarged by a margin."""
     if not len(points):
         return np.zeros(0, dtype=np.bool_)
     room = slack * (high - low)
@@ -196,13 +196,13 @@ def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 
     return np.asarray((inside | np.isnan(points)).all(axis=1))
 
 
-def _ends(folds: FloatArray) -> FloatArray:
-    """Return the ends of folds."""
-    return folds[:, 1:].reshape(len(folds), 2, folds.shape[1] // 2)
+def _ends(blunt_edges: FloatArray) -> FloatArray:
+    """Return the ends of blunt edges."""
+    return blunt_edges[:, 1:].reshape(len(blunt_edges), 2, blunt_edges.shape[1] // 2)
 
 
-def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which lines have more than a point in a box, its sides included."""
+def _segments_inside(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which segments have more than a point in a closed box."""
     if not len(edges):
         return np.zeros(0, dtype=np.bool_)
     start, way = edges[:, 0], edges[:, 1] - edges[:, 0]
@@ -217,7 +217,7 @@ def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArr
 
 
 def leaves(cell: Cell) -> list[Cell]:
-    """Return the cells of a tree, in order."""
+    """Return the leaves of a tree, in order."""
     if not cell.halves:
         return [cell]
     return [leaf for half in cell.halves for leaf in leaves(half)]
@@ -234,24 +234,24 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
 
 
 def split_at_planes(root: Cell) -> Cell:
-    """Return a tree none of whose leaves a plane among its marks runs through."""
-    while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
-        root = refined(root, crossed)
+    """Return a tree whose leaves end at all planes among its marks."""
+    while cuts := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.plane_inside()) is not None}:
+        root = refined(root, cuts)
     return root
 
 
 def split_along_lines(root: Cell) -> Cell:
-    """Return a tree with walls through all edges and folds along which a leaf could be cut."""
-    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.pierced()) is not None}:
+    """Return a tree whose leaves end at all edges along which they can be cut."""
+    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.edge_inside()) is not None}:
         root = refined(root, cuts)
     return root
 
 
 def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Cell:
-    """Return a tree whose cells shrink towards small things, given by their middles and half extents.
+    """Return a tree whose cells shrink towards small surfaces, given by centres and half extents.
 
-    Half extents along which a thing is not small are infinite. Cells shrink less where there would be too many of them,
-    or not at all.
+    A half extent is infinite along an axis on which the surface is not small. If there would be more than ``most``
+    cells, they shrink less, or not at all.
 
     >>> tree = graded(Cell(np.zeros(2), np.ones(2)), np.array([[0.25, 0.5]]), np.array([[0.125, np.inf]]), 10)
     >>> [leaf.high.tolist() for leaf in leaves(tree)]
@@ -268,7 +268,7 @@ def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Ce
 
 
 def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float) -> tuple[int, float | None] | None:
-    """Return the axis of a cut of a cell that is too large beside something small, and its place if through that."""
+    """Return axis and position (None: middle) of the cut of a cell that is too large beside a small surface."""
     gaps = np.maximum(np.maximum(cell.low - middles, middles - cell.high), 0.0)
     far = np.linalg.norm(np.where(np.isfinite(halves), gaps, 0.0), axis=1, keepdims=True)
     over = np.where(cell.size > around * (1.0 + _EDGE) * np.maximum(far, halves), cell.size, 0.0)
@@ -288,7 +288,7 @@ def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
 
 
 def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
-    """Return every place where two leaves meet; on a torus also across the ends of the periodic axes.
+    """Return all contacts of two leaves; also across the ends of periodic axes.
 
     >>> tree = Cell(np.zeros(2), np.ones(2)).halved(0)
     >>> tree = refined(tree, {tree.halves[0]: [(1, None)]})
@@ -299,16 +299,16 @@ def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
 
 
 def _within(cell: Cell) -> list[Contact]:
-    """Return the contacts inside a box; its halves come first."""
-    return [*(contact for half in cell.halves for contact in _within(half)), *cell.middle]
+    """Return the contacts inside a box, those inside its halves first."""
+    return [*(contact for half in cell.halves for contact in _within(half)), *cell.contacts_across]
 
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:
-    """Return the contacts of the leaves of one box with those of the next one along an axis."""
+    """Return the contacts of the leaves of one box with those of the next box along an axis."""
     found, pairs = [], [(below, above)]
     while pairs:
         one, two = pairs.pop()
-        # Many pairs are looked at, and few meet.
+        # Most pairs do not meet.
         ends = enumerate(zip(one.ends, two.ends, strict=True))
         if any(other != axis and (a[1] <= b[0] or b[1] <= a[0]) for other, (a, b) in ends):
             continue

@@ -61,7 +61,8 @@ def check(
     """Check problem files without solving them.
 
     Formulas, domains and conditions are read and put together; each condition must have points, an exact solution
-    must satisfy everything, and small networks tell whether a linear problem leaves its solution open.
+    must satisfy everything, conditions are counted on every part of the boundary, and small networks tell whether a
+    linear problem leaves its solution open.
     """
     with told(debug, as_json="check" if as_json else ""):
         findings = []
@@ -104,11 +105,12 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     >>> examine(problems.poisson())
     ('', ())
     >>> examine(problems.ill_posed()["pure_neumann"].problem())[0][:30]
-    'The solution is not unique: a '
+    'The solution is not unique: u '
     """
     from pibls.budget import Budget
     from pibls.geometry import Points
     from pibls.inverse import is_fixed, solve_fixed, unmeasured
+    from pibls.tuning.first_word import first_word
     from pibls.tuning.fitting import Fitting
     from pibls.wellposed.sensitivity import ambiguity_of
 
@@ -118,7 +120,7 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
         return "", warnings
     if problem.unknown_functions and all(s.targets is None for s in problem.statements):
         raise ProblemError(unmeasured(problem))
-    return ambiguity_of(Fitting(problem, 0)) if problem.is_linear else "", warnings
+    return first_word(problem) or (ambiguity_of(Fitting(problem, 0)) if problem.is_linear else ""), warnings
 
 
 def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:

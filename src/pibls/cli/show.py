@@ -11,6 +11,7 @@ import typer
 from pibls.cli.console import Debug, Force, emit, shown, told
 from pibls.cli.outputs import PICTURES, check_target, refuse_other
 from pibls.cli.sources import SourceName, read_source
+from pibls.status import Status
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
@@ -27,18 +28,21 @@ def show(
     force: Force = False,
     debug: Debug = False,
 ) -> None:
-    """Show a problem: its mathematics, its kind, and which conditions hold where."""
+    """Show a problem: its mathematics, its kind, which conditions hold where, and which are missing."""
     with told(debug):
         target = None if plot is None else check_target("--plot", plot, PICTURES)
         refuse_other("plot", target, force=force)
         found = read_source(source)
         from pibls.cli.sketch import sketch
+        from pibls.tuning.first_word import first_word
 
         emit(typer.style(found.title, bold=True), as_is=True)
         emit(f"{found.problem}\n")
         emit("\n".join(f"{name:<10} {value}" for name, value in facts(found).items()))
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         emit(f"\n{sketch(found.problem, encoding, coloured=sys.stdout.isatty())}", as_is=True)
+        if words := first_word(found.problem):
+            emit(f"\n{Status.ILL_POSED}  {words}")
         if target is not None:
             figure = picture(found.problem)
             replaced(target.resolve(), lambda place: figure.savefig(place, dpi=150))

@@ -202,8 +202,8 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
         what = f"{name}{' differentiated in time' * min(order, 1)} has no initial value"
         if needed is None or exceeds(evolution, needed):
             return Unsuitable(what)
-        derivative = f"{name}{'.diff(t)' * order}"
-        lacks = f"The conditions do not determine the solution: {what}. Add it, as Initial({derivative}, ...)."
+        derivative = f"{name}.diff({evolution.problem.domain.time}{f', {order}' * (order > 1)})" if order else name
+        lacks = f"The solution is not unique: {what}. Add it, as Initial({derivative}, ...)."
     boundary = tuple(s for s in evolution.boundary if s not in extra)
     initial = {**evolution.initial, **missing}
     return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)
@@ -327,6 +327,9 @@ def _unusable(statement: Statement) -> str:
     """Say why a condition cannot be kept while time goes on, if it cannot."""
     if not isinstance(statement.place, OnPart | Opposite):
         return f"{statement.name} is not a condition on the boundary of space"
+    part = statement.place.part if isinstance(statement.place, OnPart) else statement.place.low
+    if part.sample(1).normals[0, -1] != 0.0:
+        return f"{statement.name} is given at a piece of the first or the last time, or at both"
     if any(term.multi_index[-1] for term in statement.form.terms):
         return f"{statement.name} has a derivative in time"
     return ""

@@ -40,7 +40,7 @@ from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
-from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
+from pibls.wellposed.stability import leaves_its_bounds, unbounded_growth
 
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
@@ -79,7 +79,7 @@ class RefinementInTime:
     @property
     def chosen(self) -> Pair:
         """The run with the least estimate, or the last one where nothing is known of any."""
-        best = self.course.best if self.course.every else None
+        best = self.course.best if self.course.comparisons else None
         if best is not None and np.isfinite(best.estimate):
             return best
         return Pair(self.runs[-1], self.residuals[-1], None, np.inf)
@@ -162,7 +162,7 @@ class RefinementInTime:
         self.evolution = self.evolution.moving(velocity)
         # What was seen from a coordinate at rest is no solution in one that moves.
         self.apart = np.inf
-        for seen in (self.runs, self.residuals, self.course.every):
+        for seen in (self.runs, self.residuals, self.course.comparisons):
             seen.clear()
         return replace(run.design, monitor=moving)
 
@@ -243,7 +243,7 @@ class RefinementInTime:
                 estimate = apart * min(1.0, residual / before) if before > 0 else apart
                 stop = Stop(Reason.TOLERANCE) if apart <= self.tol else stop
         found = Pair(run, residual, None, estimate)
-        self.course.every.append(found)
+        self.course.comparisons.append(found)
         self.course.note(self.stage(found))
         return stop
 
@@ -276,10 +276,10 @@ class RefinementInTime:
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
         growth = self.runs[-1].design.of_dimension(SETTINGS.finer)
-        if not self.course.every or len(self.residuals) < 2:
+        if not self.course.comparisons or len(self.residuals) < 2:
             return growth
         before, now = self.residuals[-2:]
-        return growth**0.5 if self.course.every[-1].estimate * now < self.tol * before else growth
+        return growth**0.5 if self.course.comparisons[-1].estimate * now < self.tol * before else growth
 
     def _stepped(self, run: Run, factor: float) -> float:
         """Return the next fineness with another number of features: the same ones would agree, and prove nothing."""
@@ -295,10 +295,8 @@ class RefinementInTime:
             return ""
         one, two = lost
         network = replace(two.network, frame=self.evolution.frame)
-        if grows_without_bound(self.evolution, network):
-            return (
-                "The solution is unstable: the shorter waves are the faster they grow, as in a heat equation backwards."
-            )
+        if growth := unbounded_growth(self.evolution, network):
+            return growth
         if leaves_its_bounds(self.evolution, network, two.reached):
             return ""
         spans = [run.reached - self.evolution.limits[0] for run in lost]

@@ -11,13 +11,13 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.iterate import Newton
+from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState, projected
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
@@ -90,8 +90,8 @@ class CellForward(Forward):
         problem, found = parametric.at(vector), list[Compared]()
 
         def keep(_: Solution, loop: Loop) -> tuple[str, str]:
-            assert loop.told is not None
-            found.append(loop.told)
+            assert loop.reported is not None
+            found.append(loop.reported)
             return "", ""
 
         common: Any = {"budget": budget.part(share), "seed": seed, "report": lambda *_: None, "diagnose": keep}
@@ -99,7 +99,7 @@ class CellForward(Forward):
             solution = solve_cells(problem, tol, **common)
         else:
             solution = solve_cells_nonlinear(problem, tol, start=near, **common)
-        return cls(parametric, solution, vector, tol, budget, found[-1].own, found[-1].fit.root)
+        return cls(parametric, solution, vector, tol, budget, found[-1].fit_layout, found[-1].fit.root)
 
     finest = SMALLEST
 
@@ -163,21 +163,21 @@ class CellForward(Forward):
 
     def _eliminated(self, rows: Rows, sources: Sources | None = None) -> Fit:
         """Return fields, and those for further sources, from one elimination."""
-        glue = self._noted(Glue(rows))
+        solver = self._noted(TreeSolver(rows))
         try:
-            fit = glue.solve(self.root)
-            return fit if sources is None else replace(fit, columns=glue.again(sources).columns)
+            fit = solver.solve(self.root)
+            return fit if sources is None else replace(fit, columns=solver.again(sources).columns)
         finally:
-            self.budget.spend(glue.flops)
+            self.budget.spend(solver.flops)
 
-    def _noted(self, glue: Glue) -> Glue:
-        return glue
+    def _noted(self, solver: TreeSolver) -> TreeSolver:
+        return solver
 
     def _solved(self, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Mapping[CellPart, FloatArray]:
         """Return the weights of the fields alone."""
         if layout.problem.is_linear:
             return self._eliminated(Rows(layout)).weights
-        newton = Newton(layout, self.tol, self.budget)
+        newton = NewtonFitter(layout, self.tol, self.budget)
         if state is None:
             network = self.solution.network
             zero = (0,) * network.dimension
@@ -263,7 +263,7 @@ class OpenBoundary(CellForward):
     """Fields that measurements help to determine, on one tree."""
 
     first: Mapping[CellPart, FloatArray] = field(default_factory=dict)  # weights that a search starts from
-    glues: list[Glue] = field(default_factory=list)  # the last elimination, for what it says beside the weights
+    solvers: list[TreeSolver] = field(default_factory=list)  # the last elimination, for what it says beside the weights
     # what fields make of noise, draw by draw, once that is known
     noisy: Mapping[CellPart, FloatArray] = field(default_factory=dict)
 
@@ -278,9 +278,9 @@ class OpenBoundary(CellForward):
             state = fit.weights
         return CellResponse(self, layout, fit, vector)
 
-    def _noted(self, glue: Glue) -> Glue:
-        self.glues[:] = [glue]
-        return glue
+    def _noted(self, solver: TreeSolver) -> TreeSolver:
+        self.solvers[:] = [solver]
+        return solver
 
     def drawn(
         self, response: CellResponse, noise: FloatArray, sets: Sequence[tuple[Statement, slice]]

@@ -24,7 +24,7 @@ from pibls.cells.loop import UNDETERMINED, Loop
 from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import projected, values_of
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import BoolArray, FloatArray
@@ -85,7 +85,7 @@ class Joint:
     strict: float = 1.0  # how much more equations count than measurements
     starts: int = 0  # how many were tried
     reached: dict[Fit, Descent] = field(default_factory=dict)  # where the searches ended, by the fields there
-    _glues: list[Glue] = field(default_factory=list)
+    _solvers: list[TreeSolver] = field(default_factory=list)
     _noise: FloatArray | None = None  # of every set, as far as it is known
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
     _further: dict[Fit, Fit] = field(default_factory=dict)  # fields where equations count more
@@ -93,21 +93,21 @@ class Joint:
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
-        return _RULE.steps * self._glues[0].work(cells, cells)
+        return _RULE.steps * self._solvers[0].work(cells, cells)
 
     @property
-    def held(self) -> float:
+    def memory(self) -> float:
         """Bytes that the last solution takes."""
-        return self._glues[0].held
+        return self._solvers[0].memory
 
     def doubt(self, fit: Fit) -> str:
         """Return nothing: residuals are looked at in the end."""
         del fit
         return ""
 
-    def answer(self) -> float:
+    def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
-        return self._glues[0].weakest()[0]
+        return self._solvers[0].weakest()[0]
 
     def richer(self) -> None:
         """Return nothing: solutions are compared with those on finer trees."""
@@ -152,7 +152,7 @@ class Joint:
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
-        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
+        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._solvers)
 
     def _searched(self, window: OpenBoundary, point: FloatArray) -> Descent:
         measurements = self.measurements(window)
@@ -200,7 +200,7 @@ class Joint:
 
     def _learn(self, found: Compared) -> None:
         """Learn the noise from the last tree."""
-        descent, noise = self.reached[found.other], self._looks_like_noise(found.other)
+        descent, noise = self.reached[found.better], self._looks_like_noise(found.better)
         measurements = self.measurements(descent.forward)
         self._noise = np.where(noise, self._sizes(descent), 0.0)
         self._weights = [measurements.weighed(descent.place.residual).weights[span] for span in measurements.spans]
@@ -223,14 +223,14 @@ class Joint:
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
-        if (np.abs(self._shift(found, found.other)) > SETTINGS.settled * self._deviations(found.other)).any():
+        if (np.abs(self._shift(found, found.better)) > SETTINGS.settled * self._deviations(found.better)).any():
             return False
         best, beyond = self._stricter(found)
-        return bool((np.abs(self._shift(best, beyond)) <= SETTINGS.settled * self._deviations(best.other)).all())
+        return bool((np.abs(self._shift(best, beyond)) <= SETTINGS.settled * self._deviations(best.better)).all())
 
     def _shift(self, found: Compared, beyond: Fit) -> FloatArray:
         """Return how far numbers are from those on a coarser tree, or from others on the same one, if that is more."""
-        here, *others = (self.reached[own].place.point for own in (found.other, found.fit, beyond))
+        here, *others = (self.reached[own].place.point for own in (found.better, found.fit, beyond))
         one, two = (other - here for other in others)
         return np.where(np.abs(one) > np.abs(two), one, two)
 
@@ -247,13 +247,13 @@ class Joint:
         depend on that.
         """
         while True:
-            fit = self._beyond(found.other)
-            before, after = (self._deviations(own) for own in (found.other, fit))
-            noise = self._looks_like_noise(found.other).all() and self._looks_like_noise(fit).all()
+            fit = self._beyond(found.better)
+            before, after = (self._deviations(own) for own in (found.better, fit))
+            noise = self._looks_like_noise(found.better).all() and self._looks_like_noise(fit).all()
             strictest = max(float(own.max()) for own in self.reached[fit].forward.parametric.shares) < 1.0 / _STRICTEST
             if not noise or (after > (1.0 - NEGLIGIBLE) * before).all() or strictest:
                 return found, fit
-            found = replace(found, other=fit)
+            found = replace(found, better=fit)
 
     def _beyond(self, fit: Fit) -> Fit:
         """Return fields on the same tree where equations count more."""
@@ -278,9 +278,8 @@ class Joint:
     def verdict(self, found: Compared, loop: Loop, tol: float) -> Solution:
         """Return the finer one of two solutions, with the numbers, and how uncertain both are."""
         found, beyond = self._stricter(found)
-        better = replace(found, fit=found.other, own=found.layout, other=found.fit, layout=found.own)
-        solution = loop.solution(better, found.estimate, Status.FITTED, "")
-        descent, window = self.reached[found.other], replace(self._window_of(found.other), solution=solution)
+        solution = loop.solution(found.swapped, found.estimate, Status.FITTED, "")
+        descent, window = self.reached[found.better], replace(self._window_of(found.better), solution=solution)
         plain = self.measurements(window)
         noise = plain.weighed(descent.place.residual).noise
         noisy, taken = window.drawn(descent.place.response, noise, plain.sets)
@@ -292,7 +291,7 @@ class Joint:
         factor = float(np.median(answer.weighed.noise / noise))
         noisy = {part: factor * own for part, own in noisy.items()}
         # Residuals that are no noise say as little as there are degrees of freedom in them.
-        few = 1.0 if self._looks_like_noise(found.other).all() else max(len(noise) / max(taken, 1.0), 1.0)
+        few = 1.0 if self._looks_like_noise(found.better).all() else max(len(noise) / max(taken, 1.0), 1.0)
         spare = len(noise) - taken > len(shift) - 0.5
         answer = replace(
             answer,
@@ -353,8 +352,8 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SLIGHT, budget=budget.left), None)
-    loop.answers.append(joint.answer())
-    if loop.answers[0] > UNDETERMINED:
+    loop.sensitivities.append(joint.sensitivity())
+    if loop.sensitivities[0] > UNDETERMINED:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
@@ -362,4 +361,4 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             "functions too."
         )
     refine(loop, fit, course)
-    return joint.verdict(_chosen(course.every), loop, tol)
+    return joint.verdict(_chosen(course.comparisons), loop, tol)

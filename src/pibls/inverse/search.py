@@ -74,7 +74,7 @@ class Search:
         attempts = Attempts(fits, max(fits.tol, self._coarse))
         course: Course[Answer] = Course(fits.budget, None, self.report)
         refine(self, attempts.run(), course)
-        answer = self.compare(self._renewed(course.every[-1].found))
+        answer = self.compare(self._renewed(course.comparisons[-1].found))
         far, sides = LikelihoodProfile(answer.measurements, answer.found, answer.covariance).farthest()
         if far is not answer.found:
             answer = self.compare(self._renewed(far))

@@ -29,7 +29,7 @@ def pairs_of(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def complex_name(given: Any) -> str:
-    """Return the name of a field, real or complex, or of what stands for it.
+    """Return the name of a field, real or complex, given as such or as text.
 
     >>> from pibls.problem import coordinates, field
     >>> complex_name(field("psi", coordinates("x"), complex=True))

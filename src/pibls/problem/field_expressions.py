@@ -11,6 +11,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import ProblemError
+from pibls.problem.complex_fields import complex_parts
 from pibls.problem.conditions import residual_of
 from pibls.problem.evaluate import Function, compile_function, switched_at
 from pibls.problem.fluxes import flux_of
@@ -42,7 +43,7 @@ class Expression:
 
     @classmethod
     def of(cls, expression: object, problem: Problem, known: Mapping[sp.Symbol, sp.Expr], owner: str) -> Expression:
-        """Return an expression of the fields of a problem; for a relation, one that is positive where it holds.
+        """Return an expression of the fields of a problem, with numbers in place of known symbols.
 
         >>> from pibls.problems import poisson
         >>> problem = poisson()
@@ -67,6 +68,13 @@ class Expression:
     def _made(cls, given: sp.Expr, problem: Problem, sides: Any, owner: str) -> Expression:
         domain = problem.domain
         resolved = resolve(given, domain.space)
+        if resolved.has(sp.I):
+            resolved, imaginary = complex_parts(resolved)
+            if imaginary != 0:
+                raise ProblemError(
+                    f"{owner} takes a real expression, and this one is complex. Ask for sp.re(...), sp.im(...) or "
+                    "sp.Abs(...) of it."
+                )
         pinned = _pinned(resolved, domain.coordinates)
         symbols = {node: sp.Dummy(str(node), real=True) for node in pinned}
         resolved = resolved.xreplace(symbols)
@@ -136,9 +144,6 @@ class Expression:
 
 
 def _scalar(expression: object, owner: str) -> sp.Expr:
-    """Return an expression; for a relation, one that is positive where it holds."""
-    if isinstance(expression, sp.core.relational.Relational) and not isinstance(expression, sp.Eq):
-        return expression.gts - expression.lts
     if isinstance(expression, int | float) and not isinstance(expression, bool):
         return sp.sympify(expression)
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import Filling, head_on
+from pibls.cells.line_quadrature import LineQuadrature, head_on
 from pibls.cells.surface import Piece, Rule, pieces, pieces_within
 from pibls.checks import FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
@@ -25,7 +25,6 @@ __all__ = ["Bounded", "RulePoints", "Patchwork"]
 
 BOXED = 3  # coordinates in which places are divided into boxes
 _MORE = 4  # points along an axis that the better of two rules has more
-_LINES = 8  # across a cut box, for each of three steps of accuracy
 
 Inside = Callable[[FloatArray], Any]
 
@@ -73,13 +72,15 @@ class Patchwork:
     place: Where
     kind: Callable[[FloatArray], Any] | None  # tells kinds of points apart
     boxes: list[Bounded]
-    fillings: dict[tuple[int, int], Filling] = field(default_factory=dict)
+    line_quadratures: dict[Any, LineQuadrature]  # of boxes that are cut, in the plane: they are the same at many times
 
     @classmethod
-    def over(cls, place: Where, network: Network, bounds: FloatArray) -> Patchwork:
+    def over(
+        cls, place: Where, network: Network, bounds: FloatArray, line_quadratures: dict[Any, LineQuadrature]
+    ) -> Patchwork:
         """Return a place divided into the boxes on which a network is smooth."""
         branch = network.branch if isinstance(network, CellNetwork) else None
-        made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [])
+        made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [], line_quadratures)
         shapes = [place.domain] if place.region in (None, place.domain) else [place.domain, place.region]
         cuts = tuple(piece for shape in shapes if not is_box(shape) for piece in _pieces(shape.boundary.patches))
         held = () if place.part is None else tuple(_pieces(place.part.patches))
@@ -153,7 +154,7 @@ class Patchwork:
 
     def split(self, chosen: Sequence[int]) -> Patchwork:
         """Return the halves, along all axes, of some of the boxes."""
-        made = Patchwork(self.place, self.kind, [])
+        made = Patchwork(self.place, self.kind, [], self.line_quadratures)
         for number in chosen:
             box = self.boxes[number]
             middle = (box.low + box.high) / 2
@@ -172,7 +173,7 @@ class Patchwork:
     @property
     def cut(self) -> list[bool]:
         """Whether ends of lines are to be found in each box."""
-        return [box.is_cut for box in self.boxes]
+        return [self.place.part is None and box.is_cut for box in self.boxes]
 
     def rules(self, order: int) -> list[RulePoints]:
         """Return a better and a worse rule, the latter with about so many points along each axis of a box."""
@@ -213,12 +214,15 @@ class Patchwork:
             return held & (self.kind(full) == kind) if self.kind is not None and len(box.kinds) > 1 else held
 
         space = slice(0, len(box.low) - time)
-        key = (id(box), kind)
-        if key not in self.fillings and len(box.low[space]) == 2:
-            ends = box.low[space], box.high[space]
-            self.fillings[key] = Filling(inside, *ends, head_on(inside, *ends))
-        known = self.fillings.get(key)
-        X, weights = _filled(inside, box.low[space], box.high[space], order) if known is None else _lines(known, order)
+        low, high = box.low[space], box.high[space]
+        if len(low) == 2:
+            when = (self.place.time, box.low[-1]) if len(box.kinds) > 1 else None
+            key = (self.place.domain, self.place.region, kind, when, low.tobytes(), high.tobytes())
+            if key not in self.line_quadratures:
+                self.line_quadratures[key] = LineQuadrature(inside, low, high, head_on(inside, low, high))
+            X, weights = _lines(self.line_quadratures[key], order)
+        else:
+            X, weights = _filled(inside, low, high, order)
         if time:
             s, shares = gauss(order)
             times = box.low[-1] + (box.high[-1] - box.low[-1]) * s
@@ -236,7 +240,7 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
         width = (stop - start)[:, None]
         return (start[:, None] + width * nodes).reshape(-1, 1), (width * own).ravel()
     if len(low) == 2:
-        return _lines(Filling(inside, low, high, head_on(inside, low, high)), order)
+        return _lines(LineQuadrature(inside, low, high, head_on(inside, low, high)), order)
     found = []
     for place, share in zip(*gauss(order), strict=True):
         at = low[0] + (high[0] - low[0]) * place
@@ -249,8 +253,9 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
     return np.concatenate([points for points, _ in found]), np.concatenate([shares for _, shares in found])
 
 
-def _lines(filling: Filling, order: int) -> tuple[FloatArray, FloatArray]:
-    X, weights, _ = filling.rule(_LINES * (order // _LINES + 1), order)
+def _lines(filling: LineQuadrature, order: int) -> tuple[FloatArray, FloatArray]:
+    # Lengths of lines are like roots where these begin and end: there are more lines than points on each.
+    X, weights, _ = filling.rule(3 * order, order)
     return X, weights
 
 

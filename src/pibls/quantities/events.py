@@ -25,6 +25,7 @@ from pibls.solution.json_records import Network
 __all__ = ["Events"]
 
 _PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
+_TOGETHER = 16  # of them that are looked at together
 
 
 class TimeCourse(Protocol):
@@ -46,8 +47,8 @@ class Events:
         both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
         own, other = both[0], both[-1]
         if own is None:
-            values = course(times, 0)
-            words = f"it does not happen up to the time {times[-1]:g}: the value is {values[-1]:.6g} then"
+            last = float(course(times[-1:], 0)[0])
+            words = f"it does not happen up to the time {times[-1]:g}: the value is {last:.6g} then"
             return Quantity(np.inf, np.nan, None, words)
         here = np.array([own])
         if own == times[0]:
@@ -71,21 +72,23 @@ class Events:
         return np.unique(np.concatenate(every))
 
     def _first(self, course: Callable[[FloatArray], FloatArray], times: FloatArray, relation: bool) -> float | None:
-        values = course(times)
-        if not np.isfinite(values).all():
-            raise InputError("The expression of first_time is not finite at all times. Rewrite it.")
-        size = np.abs(values).max()
-        if relation and values[0] > 0.0:
-            return float(times[0])
-        # A value that is zero at the start becomes zero later on.
-        start = 1 if abs(values[0]) <= CLOSE * size else 0
-        signs = np.sign(values[start:])
-        changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
-        if not len(changed):
-            return None
-        k = start + int(changed[0])
-        root = bracketed(lambda t, _: course(t), times[k : k + 1], times[k + 1 : k + 2])
-        return float(root[0])
+        values = np.empty(0)
+        # Some times after the other: what happens first may happen early.
+        for some in np.array_split(times, max(1, len(times) // _TOGETHER)):
+            values = np.append(values, course(some))
+            if not np.isfinite(values).all():
+                raise InputError("The expression of first_time is not finite at all times. Rewrite it.")
+            if relation and values[0] > 0.0:
+                return float(times[0])
+            # A value that is zero at the start becomes zero later on.
+            start = 1 if abs(values[0]) <= CLOSE * np.abs(values).max() else 0
+            signs = np.sign(values[start:])
+            changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
+            if len(changed):
+                k = start + int(changed[0])
+                root = bracketed(lambda t, _: course(t), times[k : k + 1], times[k + 1 : k + 2])
+                return float(root[0])
+        return None
 
 
 def _steps(network: Network, low: float, high: float) -> FloatArray:

@@ -49,10 +49,10 @@ class Extremes:
 
     def of(self, expression: Expression, sign: float) -> Quantity:
         """Return the largest value of an expression times a sign."""
-        if len(self.place.domain.coordinates) > BOXED:
+        if len(self.place.domain.coordinates) > BOXED or self.place.domain.atoms is not None:
             raise InputError(
-                f"Largest and smallest values are found in up to {BOXED} coordinates. Here there are "
-                f"{len(self.place.domain.coordinates)}; use value(expression) at points instead."
+                f"Largest and smallest values are found in up to {BOXED} coordinates, on domains with an inside. Got "
+                f"{self.place.domain}; use value(expression) at points instead."
             )
         groups = [[] if expression.needs_normals else self._boxes, self._pieces]
         search = _Summits(self.pair, self.place, expression, sign)
@@ -73,7 +73,7 @@ class Extremes:
     @cached_property
     def _work(self) -> Patchwork:
         network = self.pair.finest
-        work = Patchwork.over(self.place, network, self.pair.solution.problem.domain.bounds)
+        work = Patchwork.over(self.place, network, self.pair.solution.problem.domain.bounds, self.pair.line_quadratures)
         while not isinstance(network, CellNetwork) and 0 < len(work.boxes) < _FEWEST_BOXES:
             work = work.split(range(len(work.boxes)))
         return work

@@ -36,15 +36,21 @@ class Integrals:
 
     def of(self, expression: Expression, *, mean: bool = False) -> Quantity:
         """Return the integral of an expression, or its mean."""
-        if expression.needs_normals and self.place.part is None:
+        if (expression.needs_normals or expression.sides) and self.place.part is None:
             raise InputError(
-                f"An expression with the outward normal has no integral over {self.place.name}. Give a part of the "
-                "boundary or an interface as 'over'."
+                f"An expression with the outward normal, or with inside and outside, has no integral over "
+                f"{self.place.name}. Give a part of the boundary or an interface as 'over'."
+            )
+        if self.place.part is not None and self.place.domain.atoms is not None and not mean:
+            raise InputError(
+                "The boundary of a point cloud has no area, so there are no integrals over it. Ask for a mean."
             )
         table = self._summed(expression)
         own, _, size, gap, measure, edge = table.sum(axis=1).tolist()
         error = self._apart(table) + gap + edge + ROUNDING * size
         share = measure if mean else 1.0
+        if not np.isfinite(own):
+            return Quantity(own, np.nan, None, "the expression is not a finite real number everywhere")
         return self.pair.quantity(own / share, error / share)
 
     def means(self, expression: Expression) -> tuple[float, float]:
@@ -88,7 +94,7 @@ class Integrals:
         solid = len(place.domain.space) == BOXED == len(place.domain.coordinates)
         if region is not None and curved and solid and isinstance(network, CellNetwork):
             return Parts.of(self.pair.solution, network, self.pair.degree, region)
-        return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds)
+        return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds, self.pair.line_quadratures)
 
     def _scattered(self, expression: Expression) -> FloatArray:
         """Integrate with points all over the place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,10 @@ from pibls.errors import InputError
 from pibls.geometry import Domain
 from pibls.problem import Field
 from pibls.problem.analysis import analysis_of
+from pibls.problem.complex_fields import complex_parts
 from pibls.problem.field_expressions import Expression
 from pibls.problem.fluxes import flux_of, traction_of
+from pibls.problem.operators import resolve
 from pibls.problem.printing import text
 from pibls.quantities.events import Events, TimeCourse, in_time, is_relation
 from pibls.quantities.extremes import Extremes
@@ -49,7 +51,12 @@ class Measures:
 
     def value(self, expression: Any) -> ValueFunction:
         """Return an expression as a function of points."""
-        return ValueFunction(self.pair, self.pair.expression(expression, "value"), text(expression))
+        parts = [expression]
+        if isinstance(expression, sp.Expr) and expression.has(sp.I):
+            real, imaginary = complex_parts(resolve(expression, self.domain.space))
+            parts = [real] if imaginary == 0 else [real, imaginary]
+        made = [ValueFunction(self.pair, self.pair.expression(part, "value"), text(expression)) for part in parts]
+        return replace(made[0], imaginary=made[1]) if len(made) > 1 else made[0]
 
     def integral(self, expression: Any, over: Any, at: Any) -> Quantity:
         """Return the integral of an expression."""
@@ -72,14 +79,15 @@ class Measures:
         time = self.domain.time
         if time is None:
             raise InputError("first_time is for problems in time, and this domain has none. Use a TimeInterval.")
-        own = self.pair.expression(expression, "first_time")
+        relation = is_relation(expression)
+        own = self.pair.expression(expression.gts - expression.lts if relation else expression, "first_time")
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
             course = in_time(self.pair, own, point)
         else:
             course = self._means(own, over)
-        return Events(self.pair).of(course, relation=is_relation(expression))
+        return Events(self.pair).of(course, relation=relation)
 
     def _means(self, expression: Expression, over: Any) -> TimeCourse:
         """Return the mean of an expression over a region as a course in time."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from pibls.cells.line_quadrature import LineQuadrature
 from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import orthonormal
 from pibls.geometry.across import BESIDE
@@ -35,6 +37,7 @@ class SolutionPair:
     """A solution, and the richer one if there is any."""
 
     solution: Solution
+    line_quadratures: dict[Any, LineQuadrature] = field(default_factory=dict)  # lines through boxes that are cut
 
     @cached_property
     def richer(self) -> Solution | None:

@@ -38,7 +38,7 @@ class Parts:
         kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
         better = Layout(problem, draw_reference(network.dimension, degree, record.seed, kind), record.seed)
         fewer = draw_reference(network.dimension, max(1, degree - _FEWER), record.seed, kind)
-        worse = Layout(problem, fewer, record.seed, better.ground)
+        worse = Layout(problem, fewer, record.seed, better.tree_domain)
         low, high = domain.bounds.T
         return cls((better, worse), leaves(tree_of(network, Cell(low.copy(), high.copy()))))
 

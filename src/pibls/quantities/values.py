@@ -27,14 +27,17 @@ class ValueFunction:
     pair: SolutionPair
     expression: Expression
     name: str
+    imaginary: ValueFunction | None = None  # the imaginary part of a complex expression
 
-    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
-        return self._of(X, outside, named, error=False)
+        real = self._of(X, outside, named, error=False)
+        return real if self.imaginary is None else real + 1j * self.imaginary(X, outside=outside, **named)
 
     def error(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
         """Return the estimated absolute errors at points; NaN where there is no richer solution to tell them."""
-        return self._of(X, outside, named, error=True)
+        real = self._of(X, outside, named, error=True)
+        return real if self.imaginary is None else np.hypot(real, self.imaginary.error(X, outside=outside, **named))
 
     def _of(self, X: Any, outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
         solution = self.pair.solution

@@ -1,7 +1,7 @@
-"""Refinement until two approximations agree: one loop, one estimate, one way to stop, one record, one verdict.
+"""Refinement until two approximations agree: one loop, one estimate, one list of reasons to stop, one verdict.
 
-Cells, lines and wide networks are discretisations: they solve, compare with a finer solution, and say what that costs.
-The driver decides when to go on.
+Cells, evolutions, wide networks and searches for unknowns are discretisations: each solves a problem, compares a
+solution with a better one and estimates the cost of the next stage. The driver decides whether to refine again.
 """
 
 from pibls.refinement.driver import Course, Discretisation, Estimated, extrapolated, refine

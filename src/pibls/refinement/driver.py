@@ -1,4 +1,4 @@
-"""The loop of every refinement: solve, compare with a better solution, and go on until both agree."""
+"""The loop of every refinement: solve, compare with a better solution, and refine until both agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pibls.solution import Stage
 
 
 class Estimated(Protocol):
-    """An approximation beside a better one."""
+    """An approximation together with a better one."""
 
     @property
     def estimate(self) -> float:
@@ -34,36 +34,36 @@ class Discretisation(Protocol[Approximation, Found]):
         """Return the record of a comparison."""
 
     def is_met(self, found: Found, /) -> bool:
-        """Tell whether the estimate is within the tolerance, and to be believed."""
+        """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
 
     def limit(self, found: Found, /) -> Stop | None:
-        """Return why nothing finer would help, if the discretisation knows that."""
+        """Return the reason why refinement cannot help, or None if the discretisation knows of none."""
 
     def cost(self, found: Found, /) -> Cost:
         """Return the cost of the next comparison."""
 
     def finer(self, found: Found, /) -> Approximation | None:
-        """Return the approximation to go on from, or None if there is none."""
+        """Return the next, finer approximation, or None if there is none."""
 
 
 @dataclass(eq=False)
 class Course(Generic[Found]):
-    """A refinement as far as it has come."""
+    """The state of a refinement: its budget, its patience, and all stages and comparisons so far."""
 
-    budget: Budget  # what may be spent
-    patience: Patience | None  # when stages that bring nothing end it
-    report: Callable[..., Any]  # called with what is being done, seconds, a size, a residual and an estimated error
-    # stages, every: records and comparisons so far
+    budget: Budget  # work and time that the refinement may spend
+    patience: Patience | None  # rule that ends a refinement whose estimate no longer falls; None disables it
+    report: Callable[..., Any]  # called with an action, seconds, a size, a residual and an estimate
+    # stages, comparisons: one record and one comparison per stage
     stages: list[Stage] = field(default_factory=list)
-    every: list[Found] = field(default_factory=list)
+    comparisons: list[Found] = field(default_factory=list)
 
     @property
     def best(self) -> Found:
-        """The comparison with the least estimate."""
-        return min(self.every, key=lambda found: found.estimate)
+        """The comparison with the smallest estimate."""
+        return min(self.comparisons, key=lambda found: found.estimate)
 
     def tell(self, doing: str, size: int) -> None:
-        """Report an action, with the last residual and estimate."""
+        """Report an action together with the latest residual and estimate."""
         last = self.stages[-1] if self.stages else Stage(0.0)
         self.report(doing, self.budget.elapsed, size, last.residual, last.estimate)
 
@@ -73,7 +73,7 @@ class Course(Generic[Found]):
         self.tell("solve", stage.nodes or 0)
 
     def limit(self, method: Discretisation[Any, Found], found: Found) -> Stop | None:
-        """Return why not to go on, or None."""
+        """Return the first reason to stop: of the discretisation, of stagnation, or of cost; None to refine again."""
         return (
             method.limit(found)
             or (self.patience and self.patience.limit(self.stages))
@@ -82,14 +82,14 @@ class Course(Generic[Found]):
 
 
 def refine(method: Discretisation[Approximation, Found], here: Approximation, course: Course[Found]) -> Stop:
-    """Refine until the tolerance is met or something forbids to go on; return which.
+    """Refine until the tolerance is met or a limit is reached; return the reason.
 
-    Ctrl-C, a limit, and memory that runs out end it with what there is, if there is a comparison.
+    Ctrl-C, a deadline or a memory limit ends the loop early; it raises only if no comparison was finished.
     """
     try:
         while True:
             found = method.compare(here)
-            course.every.append(found)
+            course.comparisons.append(found)
             course.note(method.stage(found))
             if method.is_met(found):
                 return Stop(Reason.TOLERANCE)
@@ -99,16 +99,16 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
                 return Stop(Reason.EXHAUSTED, "nothing finer can be solved")
             here = better
     except STOPS as stopped:
-        if not course.every:
+        if not course.comparisons:
             raise
         return Stop(Reason.INTERRUPTED, in_words(stopped))
 
 
 def extrapolated(apart: float, *falls: float) -> float:
-    """Return the error of an approximation that is some way apart from a better one.
+    """Return the error of an approximation, from its distance to a better one.
 
-    The better one has an error, too: the smallest of the given ratios of it to that of the first one. If every further
-    refinement leaves the same share, the distances make a geometric series.
+    Each further refinement is assumed to leave the same share of the error, the smallest of ``falls``: the distances
+    are then a geometric series with that ratio.
 
     >>> extrapolated(0.5, 0.5), extrapolated(0.5, 0.9, 0.0)
     (1.0, 0.5)

@@ -1,7 +1,7 @@
-"""How long every refinement waits for stages that bring nothing, side by side.
+"""The stagnation rules of all refinements, side by side.
 
-A stage pays if it halves the estimate. The last estimates are held against those before: two of them where a stage is
-much finer than the last one, four where trees of cells grow by a little.
+A stage pays if it halves the estimate. Each rule compares the latest estimates with earlier ones: the last two where
+every stage is much finer than the one before, the last four where trees of cells grow slowly.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from pibls.refinement.standards import FALLS
 from pibls.refinement.stopping import ROUNDING, Patience
 
-# A tree that happens to agree with the next says little: means over four trees are compared. A solution of which no
-# digit is known (0.1) may seem to stay as it is for a while.
+# One tree may agree with the next by chance, so the rule compares means over four trees. Estimates above 0.1, where no
+# digit is known, never count as stagnation.
 TREES = Patience(
     "the error does not come from the size of cells",
     window=4,
@@ -24,7 +24,7 @@ TREES = Patience(
     falls=0.2,
 )
 
-# Features that resolve nothing yet may agree by chance: six runs are waited for.
+# Features that resolve nothing may agree by chance: the rule waits for six runs.
 RUNS = Patience(
     "the solution may have jumps, or depend chaotically on its start",
     window=2,
@@ -34,7 +34,7 @@ RUNS = Patience(
     least=6,
 )
 
-# Estimates by residuals at points of their own are reliable once a digit is known.
+# Held-out residuals make reliable estimates once one digit is known.
 NETWORKS = Patience(
     "the solution may have a layer, a corner or a jump that random nodes do not follow. Give a method with scales by "
     "hand, or split the domain",
@@ -45,5 +45,5 @@ NETWORKS = Patience(
     least=6,
 )
 
-# Measurements with noise let estimates fall slowly.
+# The open boundary of a joint search: noise in the measurements slows the fall of the estimates.
 WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=FALLS)

@@ -1,10 +1,10 @@
-"""Numbers that mean the same wherever a part is held against the whole."""
+"""Dimensionless thresholds that have one meaning throughout the library."""
 
 from __future__ import annotations
 
-PLAIN = 1e-3  # a miss from which on something does not hold, and the accuracy of what is looked at roughly
-SLIGHT = 0.01  # hardly a part of something
-NEGLIGIBLE = 0.1  # does not matter beside the rest
+PLAIN = 1e-3  # relative defect above which a statement counts as violated, and relative accuracy of quick looks
+SLIGHT = 0.01  # share below which a part hardly counts
+NEGLIGIBLE = 0.1  # share below which a part is negligible
 MOST = 0.5  # the larger part
-FALLS = 0.8  # of an error, that the next stage may leave if errors are to fall at all
-POINTS = 300  # points that sample a function all over a domain, or a boundary
+FALLS = 0.8  # largest ratio of successive errors that still counts as convergence
+POINTS = 300  # number of points that sample a function on a domain or a boundary

@@ -1,4 +1,4 @@
-"""Why a refinement ends: a reason, its sentence and remedy, and the verdict on the solve."""
+"""Why a refinement ends: a reason with its sentence and remedy, and the verdict on the solve."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Stage
 from pibls.status import Status
 
-VISIBLE = 0.03  # share of a solution that shows on a plot: where less is missed, a solution is plausible
-ROUNDING = 1e-10  # estimates below are limited by round-off, where refinement no longer pays
-GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
+VISIBLE = 0.03  # share of a solution that is visible on a plot: an error below this is plausible
+ROUNDING = 1e-10  # estimates below this are limited by round-off: refinement no longer pays
+GLANCE = 0.3  # nominal seconds for problems without a solution, and for the test whether there is one
 
 
 class Reason(Enum):
-    """Why a refinement ends, as a sentence with its remedy; the discretisation fills in the braces."""
+    """Why a refinement ends: a name, and a sentence whose braces the discretisation fills in."""
 
     TOLERANCE = "tolerance", ""
     BUDGET = "budget", "The budget limits the accuracy: {0}. {1}"
@@ -38,12 +38,12 @@ class Reason(Enum):
 
     @property
     def sentence(self) -> str:
-        """The sentence, with braces for facts."""
+        """The sentence, with braces for the facts."""
         return self.value[1]
 
     @property
     def is_outer(self) -> bool:
-        """Whether it comes from outside: then it says nothing about the problem.
+        """Whether the reason is external (memory, deadline, interrupt) and so says nothing about the problem.
 
         >>> Reason.MEMORY.is_outer, Reason.STAGNATION.is_outer
         (True, False)
@@ -69,16 +69,16 @@ class Stop:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of the next stage."""
+    """The estimated cost of the next stage."""
 
-    words: str  # the next stage in words, as "a finer tree of cells"
-    operations: float  # work beyond what the budget knows of
-    # memory, share: bytes, and the share of the memory that may be used for them
+    words: str  # the next stage, for messages: "a finer tree of cells"
+    operations: float  # operations that the budget has not counted yet
+    # memory, share: bytes needed, and the share of the available memory that they may take
     memory: float = 0.0
     share: float = 1.0
 
     def limit(self, budget: Budget, stages: Sequence[Stage]) -> Stop | None:
-        """Return why the next stage cannot be had, or None."""
+        """Return the limit that the next stage would exceed, or None."""
         if self.memory > self.share * available_memory():
             return Stop(Reason.MEMORY, self.words, format_bytes(self.memory))
         if not budget.affords(self.operations):
@@ -89,24 +89,24 @@ class Cost:
 
 @dataclass(frozen=True)
 class Patience:
-    """When stages in a row that bring nothing end a refinement."""
+    """The rule that ends a refinement whose estimates no longer fall."""
 
-    words: str  # what may be the cause then
-    window: int  # so many last estimates are held against those before
-    pays: float  # share of the estimates before that the last ones must fall to
+    words: str  # likely cause, for the message
+    window: int  # number of latest estimates that are compared with the earlier ones
+    pays: float  # factor to which the latest estimates must have fallen
     rounding: float = 0.0  # estimates below this are limited by round-off
-    # unresolved, least: where the last estimate is above, nothing is said before there are so many stages
+    # unresolved, least: while the last estimate exceeds the first, at least so many stages are made
     unresolved: float = np.inf
     least: int = 0
-    # means, resolved: whether the geometric means of two windows are compared, not the best of one with the last before
-    # it: one stage that happens to agree with the next says little then. The window is doubled while no estimate is
-    # below resolved
+    # means, resolved: compare the geometric means of two windows instead of the best of one window with the estimate
+    # before it, because a single stage may agree with the next by chance. While every estimate exceeds resolved, the
+    # window is doubled
     means: bool = False
     resolved: float = 1e-3
-    falls: float = 0.0  # residuals that fell to such a share over three stages: the solution is still being found
+    falls: float = 0.0  # residuals that fell by this factor over three stages show that the solution is still forming
 
     def limit(self, stages: Sequence[Stage]) -> Stop | None:
-        """Return why more stages would bring nothing, or None.
+        """Return the reason to stop if the estimates stagnate, or None.
 
         >>> patience = Patience("the solution may have a jump", 2, 0.5, rounding=1e-12)
         >>> print(patience.limit([Stage(0.0, estimate=e) for e in (1e-3, 9e-4, 8e-4)]))
@@ -133,7 +133,7 @@ class Patience:
 
 
 def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str, flaw: str = "") -> tuple[Status, str]:
-    """Return the status of a solve and its message, from its estimated error, why it ended, and a flaw of its problem.
+    """Return the status and the message of a solve, from its estimate, its reason to stop and a flaw of the problem.
 
     >>> verdict(1e-6, 2e-7, Stop(Reason.TOLERANCE))
     ('converged', 'The estimated error 2.0e-07 is within the tolerance 1e-06.')
@@ -152,7 +152,7 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str, flaw:
 
 
 def more_budget(given: float, stages: Sequence[Stage]) -> str:
-    """Return the remedy of a budget that is spent: a larger one, if the stages of a solve let hope for more.
+    """Return the remedy for an exhausted budget: a larger one, unless the estimate has stopped falling.
 
     >>> falling = [Stage(0.1, estimate=1e-2), Stage(0.2, estimate=1e-3)]
     >>> more_budget(10.0, falling)
@@ -161,7 +161,7 @@ def more_budget(given: float, stages: Sequence[Stage]) -> str:
     'The estimate no longer falls, so that a larger budget is unlikely to help.'
     """
     known = [stage.estimate for stage in stages if stage.estimate is not None]
-    # Errors of solutions that are not resolved yet tell nothing.
+    # Estimates above 0.1, where no digit is known, say nothing about the rate.
     if len(known) > 1 and FALLS * min(known[:-1]) < known[-1] < NEGLIGIBLE:
         return "The estimate no longer falls, so that a larger budget is unlikely to help."
     return f"Give a larger budget, such as budget={given / NEGLIGIBLE:g}."

@@ -6,6 +6,7 @@ import csv
 import io
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,7 @@ from pibls.errors import InputError, MissingDependencyError
 from pibls.geometry.points import interior_points
 from pibls.problem.domain import DomainLike
 from pibls.runtime import require_memory
-from pibls.solution import Solution
+from pibls.solution import FieldFunction, Solution
 from pibls.solution.storage import write_file
 
 _POINTS_PER_AXIS = {1: 201, 2: 61, 3: 21, 4: 11, 5: 7, 6: 5}
@@ -98,17 +99,21 @@ def error_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def values_at(solution: Solution, X: FloatArray, outside: str = "value") -> dict[str, FloatArray]:
-    """Return the fields at points by name, and their estimated errors if there are any: ``u`` and ``u_error``."""
-    names = solution.problem.field_names
-    found = _by_name(names, solution(X, outside=outside))
+    """Return the fields at points by name, and their estimated errors if there are any: ``u`` and ``u_error``.
+
+    A complex field is two, as no file format has complex numbers: ``psi_re`` and ``psi_im``.
+    """
+    found = _fields_at(solution, X, outside)
     if solution.richer is None:
         return found
-    errors = _by_name(names, solution.error_field(X, outside=outside))
-    return found | {own: errors[name] for name, own in error_names(names).items()}
+    network, weights = solution.richer
+    richer = _fields_at(replace(solution, network=network, weights=weights, richer=None, points=None), X, outside)
+    return found | {own: np.abs(found[name] - richer[name]) for name, own in error_names(list(found)).items()}
 
 
-def _by_name(names: Sequence[str], values: Any) -> dict[str, FloatArray]:
-    return dict(values) if isinstance(values, dict) else {names[0]: values}
+def _fields_at(solution: Solution, X: FloatArray, outside: str) -> dict[str, FloatArray]:
+    zero = (0,) * X.shape[1]
+    return {name: FieldFunction(solution, name, zero)(X, outside=outside) for name in solution.problem.field_names}
 
 
 def columns(solution: Solution, n: int | None, given: Mapping[str, Any], owner: str) -> dict[str, FloatArray]:

@@ -135,7 +135,18 @@ def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look
 
 def value_of(solution: Solution, expression: sp.Expr) -> Evaluator:
     """Return an expression of a solution as a function of points of its domain."""
-    return partial(solution.value(expression), outside="value")
+    function = solution.value(expression)
+
+    def values(X: FloatArray) -> FloatArray:
+        found = function(X, outside="value")
+        if np.iscomplexobj(found):
+            raise InputError(
+                f"plot was asked for {shorten(text(expression))}, which has complex values. Draw its real part with "
+                "sympy.re, its imaginary part with sympy.im, or its size with sympy.Abs."
+            )
+        return np.asarray(found)
+
+    return values
 
 
 def _error_of(solution: Solution, expression: sp.Expr) -> Evaluator | None:

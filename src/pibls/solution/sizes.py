@@ -2,17 +2,25 @@
 
 To its own size; but a field that is zero, as the cross flow in a channel is, has none. Equations say how large it could
 be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by
-a hundredth of it instead.
+a hundredth of it instead, unless it has data of its own: a trace of a substance is given by a value or a source that is
+not zero, however small, and counts by its own size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from pibls.checks import FloatArray
-from pibls.problem import Problem
+from pibls.errors import ProblemError
+from pibls.problem import AtPoints, OnPart, Problem, Statement
+
+if TYPE_CHECKING:
+    from pibls.solution.solution import Solution
 
 SHARE = 0.01
 """Share of the size that equations suggest for a field below which its own size counts as nothing."""
@@ -43,8 +51,41 @@ def natural_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, flo
     if len(sizes) == 1 or not 0 < max(sizes.values()) < np.inf:
         return dict(sizes)
     own = np.array([sizes[name] for name in problem.field_names])
-    found = np.maximum(own, (own[:, None] * problem.once(_gains)).max(axis=0))
+    suggested = (own[:, None] * problem.once(_gains)).max(axis=0)
+    told = problem.once(_given) > np.finfo(np.float64).eps / SHARE * suggested
+    found = np.where(told, own, np.maximum(own, suggested))
     return dict(zip(problem.field_names, found.tolist(), strict=True))
+
+
+def _given(problem: Problem) -> FloatArray:
+    """Return the size that each field is given by values and sources in statements of that field alone."""
+    half, found = np.ptp(problem.domain.bounds, axis=1) / 2, np.zeros(len(problem.fields))
+    for statement, size, X, normals in sources(problem):
+        form = statement.form
+        if form.is_linear and len(form.fields) == 1:
+            largest = max(
+                float(np.abs(function(X, normals)).max()) / float(np.prod(half ** np.array(term.multi_index)))
+                for term, function in zip(form.terms, form.coefficient_functions, strict=True)
+            )
+            field = problem.field_names.index(form.fields[0])
+            found[field] = max(found[field], size / largest)
+    return found
+
+
+def sources(problem: Problem) -> Iterator[tuple[Statement, float, FloatArray, FloatArray | None]]:
+    """Yield statements with data that are not zero, their largest value, and the points and normals it is one of."""
+    for statement in problem.statements:
+        place, normals = statement.place, None
+        if statement.form.source == 0:
+            continue
+        if isinstance(place, OnPart):
+            X, normals = place.part.sample(_POINTS, "kronecker", 1)
+        else:
+            X = place.points if isinstance(place, AtPoints) else problem.domain.sample(_POINTS, "kronecker", 1)
+        try:
+            yield statement, float(np.abs(statement.form.source_function(X, normals)).max()), X, normals
+        except ProblemError:
+            continue  # data may be infinite in a corner
 
 
 def _gains(problem: Problem) -> FloatArray:
@@ -77,6 +118,28 @@ def _factors(problem: Problem) -> list[dict[str, float]]:
         if len(own) > 1:
             found.append(own)
     return found
+
+
+def errors_by_field(solution: Solution, X: FloatArray, roots: FloatArray) -> dict[str, float]:
+    """Return the estimated error of each field, from the distance of a solution to a richer one at weighted points.
+
+    The largest is the estimated error of the solution; one that is not known is that of all fields.
+
+    >>> from pibls import problems, solve
+    >>> solution = solve(problems.stokes(), tol=1e-4)
+    >>> sorted(solution.error_estimates), max(solution.error_estimates.values()) == solution.error_estimate
+    (['p', 'u', 'v'], True)
+    """
+    names, estimate = solution.problem.field_names, solution.error_estimate or 0.0
+    if len(names) == 1 or solution.richer is None or not np.isfinite(estimate):
+        return dict.fromkeys(names, estimate)
+    (network, weights), wanted = solution.richer, [(name, (0,) * X.shape[1]) for name in names]
+    richer = replace(solution, network=network, weights=weights, richer=None)
+    own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in (solution, richer))
+    sizes = reference_sizes(solution.problem, {name: float(linalg.norm(roots * own[name])) for name in names})
+    found = {n: float(linalg.norm(roots * (own[n] - other[n]))) / (sizes[n] or 1.0) for n in names}
+    worst = max(found.values())
+    return {name: estimate * (error / worst if worst > 0.0 else 1.0) for name, error in found.items()}
 
 
 def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from scipy import linalg
 
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
@@ -24,7 +25,7 @@ from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import errors_by_field, reference_sizes
 from pibls.solution.ways_out import WaysOut
 from pibls.status import Status
 
@@ -282,6 +283,11 @@ class Solution(Measurable, WaysOut):
             return {name: np.abs(here[name] - there[name]) for name in here}
         return np.abs(here - there)
 
+    @cached_property
+    def error_estimates(self) -> Mapping[str, float]:
+        """The estimated error of each field, by its own size; the largest is ``error_estimate``."""
+        return {} if self.error_estimate is None else errors_by_field(self, *self.spread(2000, 0))
+
     def grow(self, nodes: int = 0, points: int = 0) -> Solution:
         """Return the solution with more nodes and more points.
 
@@ -327,14 +333,14 @@ class Solution(Measurable, WaysOut):
         X, roots = self.spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
+        own = {f.field: float(linalg.norm(roots * exact[f.field])) for f in self._field_functions}
         sizes = reference_sizes(self.problem, own)
         if 0.0 in sizes.values():
             raise ProblemError(
                 "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
             )
         pairs = zip(self._field_functions, values, strict=True)
-        return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
+        return float(max(linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
     def spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return points of the domain, more where there are more cells, and the roots of their weights."""

@@ -132,7 +132,7 @@ class WaysOut:
         parameters
             Parameters that :meth:`Problem.at` gave a value, or their names.
         budget
-            Work, as of :func:`pibls.solve`; it takes about two solves.
+            Work, as of :func:`pibls.solve`; there are two solves, one of them to a hundredth of the tolerance.
 
         Returns
         -------

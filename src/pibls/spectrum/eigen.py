@@ -11,11 +11,11 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, network_of, solution_of
-from pibls.cells.solve import Glue
+from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
@@ -86,7 +86,7 @@ class _EigenSearch:
     """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
 
     pencil: Pencil
-    linear: Linear
+    linear: LinearFitter
     shift: float
     near: complex | None
     number: int
@@ -95,7 +95,7 @@ class _EigenSearch:
     course: Course[_ComparedModes]
     _gaps: list[float] = field(default_factory=list)
 
-    def modes(self, linear: Linear, root: Cell, near: Modes | None = None) -> Modes:
+    def modes(self, linear: LinearFitter, root: Cell, near: Modes | None = None) -> Modes:
         """Return the eigenvalues on a tree, from those on another one if these were compared before.
 
         The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
@@ -117,7 +117,7 @@ class _EigenSearch:
         if richer is not None and richer.layout.reference.degree <= _HIGHEST:
             return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
         fit = here.as_fields
-        last = self.course.every[-1].estimate if self.course.every else 1.0
+        last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
         root, _ = self.marker.refined(fit, np.ones(len(next(iter(fit.weights.values())))), goal)
         return self._pair(here, self.modes(self.linear, root, here), self.linear.layout)
@@ -151,7 +151,7 @@ class _EigenSearch:
     def cost(self, found: _ComparedModes) -> Cost:
         """Return the cost of the next tree."""
         cells = len(found.better.fit.parts)
-        return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.held)
+        return Cost("a finer tree of cells", self.linear.work(cells, cells), 2.0 * self.linear.memory)
 
     def finer(self, found: _ComparedModes) -> Modes:
         """Go on from the better eigenvalues, with the cells that they have."""
@@ -216,7 +216,7 @@ def _begun(
 ) -> tuple[_EigenSearch, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
-    linear = Linear(Glue(start.data.rows), budget)
+    linear = LinearFitter(TreeSolver(start.data.rows), budget)
     course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
     search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
@@ -274,7 +274,7 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
 
     Those of eigenvalues that are the same to some distance count as one: any function in their span is one of them.
     """
-    X = found.layout.ground.domain.sample(POINTS, "kronecker", 0)
+    X = found.layout.tree_domain.domain.sample(POINTS, "kronecker", 0)
     coarse, fine = (own.at(X, layout) for own, layout in ((found.modes, found.layout), (found.better, found.finer)))
     apart = []
     for number, value in enumerate(found.better.values):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.evaluation import Stated
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
@@ -79,7 +79,7 @@ class _Arnoldi:
     """A basis of functions on which the inverse of a shifted problem acts as a small matrix."""
 
     pencil: Pencil
-    linear: Linear
+    linear: LinearFitter
     fit: Fit
     shift: float
 
@@ -109,7 +109,7 @@ class _Arnoldi:
             waves = held * np.sin((own.points - low) / size @ turns + phases)
             return np.hstack([waves, *([] if near is None else [self._seen(near, own)])])
 
-        found = self.linear.glue.again(sources).columns
+        found = self.linear.solver.again(sources).columns
         self._spend(count + self._known(near))
         return {part: self._doubled(own, np.zeros_like(own)) for part, own in found.items()}
 
@@ -131,7 +131,7 @@ class _Arnoldi:
         return np.concatenate([own, before + self.shift * own], axis=1) if self.pencil.is_quadratic else own
 
     def _spend(self, sides: int) -> None:
-        self.linear.budget.spend(self.linear.glue.held * sides)
+        self.linear.budget.spend(self.linear.solver.memory * sides)
 
     def inverted(self, weights: Weights) -> Weights:
         """Return the inverse of the shifted problem, applied to functions."""
@@ -145,7 +145,7 @@ class _Arnoldi:
                 found += applied(layout, own, part, twice, weights[part][:, fields:] + self.shift * here)
             return found
 
-        made = self.linear.glue.again(sources).columns
+        made = self.linear.solver.again(sources).columns
         self._spend(len(next(iter(weights.values()))))
         return {part: self._doubled(own, weights[part][:, :fields]) for part, own in made.items()}
 
@@ -170,7 +170,7 @@ class _Arnoldi:
 
 def modes_of(
     pencil: Pencil,
-    linear: Linear,
+    linear: LinearFitter,
     fit: Fit,
     shift: float,
     number: int,

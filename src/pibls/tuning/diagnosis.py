@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.newton import COARSE
@@ -20,7 +20,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import POINTS, SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -30,16 +30,11 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
-from pibls.wellposed.counting import surplus_on_line
+from pibls.wellposed.counting import surplus_of
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
-from pibls.wellposed.stability import grows_without_bound
+from pibls.wellposed.stability import unbounded_growth
 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
-_RUNAWAY = (
-    "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
-    "backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give conditions "
-    "at the last time instead."
-)
 
 
 def solve_by_cells(
@@ -59,8 +54,11 @@ def solve_by_cells(
     with blas_threads(most=1):
         if not problem.is_linear:
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
-            diagnose = None if assume_well_posed else partial(_nonlinear_flaw, tol)
-            return solve_cells_nonlinear(problem, tol, budget, diagnose=diagnose, **common)
+            if assume_well_posed:
+                return solve_cells_nonlinear(problem, tol, budget, **common)
+            common["diagnose"] = partial(_nonlinear_flaw, tol)
+            solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
+            return _overdetermined(problem, tol, budget, solve) or solve(problem, tol, budget)
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
@@ -77,15 +75,40 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
-    if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
-        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), SLIGHT * SLOPES)
-        clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
+    if len(problem.statements) > 2 and not lost and clash is None and (surplus := surplus_of(problem)) is not None:
+        accuracy = SLIGHT * SLOPES if len(problem.domain.coordinates) == 1 else PLAIN
+        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), accuracy)
+        digits = max(SLOPES, float(np.sqrt(others.error_estimate or 0.0)) if accuracy == PLAIN else 0.0)
+        clash = clash_beyond(surplus, others, digits) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
         return None
     solution = glanced(
         problem, tol, diagnose=lambda made, _: (lost or (clash.in_words(made, tol) if clash is not None else ""), "")
     )
     return solution if solution.status == Status.ILL_POSED else None
+
+
+def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
+    """If a condition of a nonlinear problem contradicts a solution of the others, return that one, with the words.
+
+    There may be another solution with which it agrees: all conditions are tried first.
+    """
+    surplus = surplus_of(problem)
+    if surplus is None:
+        return None
+    others = solve(
+        problem.with_statements([s for s in problem.statements if s is not surplus]), PLAIN, budget.part(NEGLIGIBLE)
+    )
+    if others.status != Status.CONVERGED:
+        return None
+    # Slopes are less accurate than values.
+    clash = clash_beyond(surplus, others, float(np.sqrt(others.error_estimate or 0.0)))
+    words = "" if clash is None else clash.in_words(others, tol)
+    together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
+    if not words or together.status == Status.CONVERGED:
+        return together if words else None
+    record = replace(together.diagnostics, message=words)
+    return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
 
 
 def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
@@ -99,21 +122,20 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
-    lacks = evolution.lacks if isinstance(evolution, Evolution) else ""  # where waves fade soon, cells hardly notice
-    if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
-        return _RUNAWAY, ""
-    unmet = _is_in_doubt(solution, tol)
+    if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
+        return f"{growth} Check the signs of the highest derivatives, or give conditions at the last time instead.", ""
+    unmet, contradiction = _is_in_doubt(solution, tol), ""
     if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
-        found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
+        found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
-            return ("" if found.is_unseen else lacks) or found.in_words(), ""
+            return found.in_words(), ""
         # A sensitive problem may have a residual because its solution is not found yet. Networks know no interfaces.
         joined = any(isinstance(s.place, Across) for s in problem.statements)
         if unmet and max(found.sizes) < SENSITIVE and not joined:
-            lacks = _contradiction(solution, seed, budget) or lacks
+            contradiction = _contradiction(solution, seed, budget)
     switching = analysis_of(problem).switching
-    return lacks, "" if switching is None else switching.reading
+    return contradiction, "" if switching is None else switching.reading
 
 
 def _is_in_doubt(solution: Solution, tol: float) -> bool:

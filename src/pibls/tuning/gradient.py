@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray, shorten
-from pibls.errors import InputError
+from pibls.errors import InputError, SolveError
 from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward
@@ -19,7 +19,7 @@ from pibls.inverse.thresholds import STEP
 from pibls.problem import Problem
 from pibls.problem.open_numbers import open_in
 from pibls.problem.unknown_numbers import unknown
-from pibls.refinement.standards import SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
@@ -78,7 +78,7 @@ def sensitivity(
     names = _names(parameters, values)
     others = stated.at(**{name: value for name, value in values.items() if name not in names})
     place = {name: float(values[name]) for name in names}
-    moves = _Moves(others, place, quantity, solution.diagnostics.seed)
+    moves = _Moves(solution, others, place, quantity)
     tol = solution.diagnostics.tolerance or 1e-6
     with blas_threads(most=1):
         shared = Budget(budget)
@@ -106,21 +106,30 @@ def _names(parameters: Any, values: Any) -> tuple[str, ...]:
 class _Moves:
     """Solutions for parameters near given ones, by the problem linearised there."""
 
+    solution: Solution
     problem: Problem  # with open parameters
     place: dict[str, float]
     quantity: Callable[[Solution], Any]
-    seed: int
 
     def forward(self, tol: float, budget: Budget) -> Forward:
         """Solve at the place; keep cells or features."""
         symbols = {symbol.name: symbol for symbol in open_in(self.problem.parameters)}
         # Numbers are looked for in units of the deviation of their prior.
         numbers = {symbols[n]: unknown(n, prior=(value, abs(value) or 1.0)) for n, value in self.place.items()}
-        fits = Fits.of(substituted(self.problem, numbers), tol, budget, self.seed)
-        return fits.forward(fits.coordinates.point(fits.coordinates.means), tol)
+        fits = Fits.of(substituted(self.problem, numbers), tol, budget, self.solution.diagnostics.seed)
+        forward = fits.forward(fits.coordinates.point(fits.coordinates.means), tol, self.solution)
+        X = self.problem.domain.sample(POINTS, "kronecker")
+        wanted = [(name, (0,) * X.shape[1]) for name in self.solution.problem.field_names]
+        own, found = (np.array(one.evaluate(X, wanted)) for one in (self.solution, forward.solution))
+        if np.linalg.norm(found - own) > NEGLIGIBLE * np.linalg.norm(own):
+            raise SolveError(
+                "sensitivity solves the problem once more, and came to another of its solutions. Use differences of "
+                "solutions that pibls.solve finds with start=."
+            )
+        return forward
 
     def slopes(self, forward: Forward) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of the quantity, and how wrong steps of a finite length make them."""
+        """Return the derivatives of the quantity, and how wrong fields and steps of a finite length make them."""
         order = [symbol.name for symbol in forward.parametric.problem.parameters]
         count = len(order)
         # Sides of the network: fields, their errors, a sensitivity for each parameter, and the rest.
@@ -145,6 +154,7 @@ class _Moves:
             steps = STEP * (abs(value) or 1.0) * np.array([1.0, 2.0])
             ends = np.array([[at(name, step), at(name, -step)] for step in steps])
             found.append((ends[:, 0] - ends[:, 1]) / (2.0 * steps))
-            lost.append(np.spacing(np.abs(ends).max()) / steps[0])
+            size = float(np.abs(ends).max())
+            lost.append(np.spacing(size) / steps[0] + forward.error * (size * STEP / steps[0] + abs(found[-1][0])))
         near, far = np.array(found).T
         return near, np.abs(near - far) + lost

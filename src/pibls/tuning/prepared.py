@@ -13,13 +13,13 @@ from pibls.budget import Budget
 from pibls.cells import solve_cells, suits_cells
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import start_of
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
@@ -58,7 +58,7 @@ class Prepared:
     seed: int
     budget: float
     _found: Compared | None
-    _glues: list[Glue] = field(default_factory=list)
+    _solvers: list[TreeSolver] = field(default_factory=list)
 
     def solve(
         self,
@@ -166,7 +166,7 @@ class Prepared:
         assert found is not None
         changed = [self._changed(problem) for problem in problems]
         with blas_threads(most=1):
-            fits = [glue.again(_sources(glue, changed)) for glue in self._factored(found)]
+            fits = [solver.again(_sources(solver, changed)) for solver in self._factored(found)]
             return [
                 self._judged(found, problem, new, fits[0].side(number), fits[1].side(number))
                 for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
@@ -185,26 +185,26 @@ class Prepared:
         self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit
     ) -> Solution | None:
         """Return a fit as a solution if the better one is near enough, and no data are narrower than cells."""
-        own, layout = found.own.restated(problem), found.layout.restated(problem)
+        own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
-        rows, budget = Rows(own, _balances=self._glues[0].rows._balances), Budget.of(self.budget)
+        rows, budget = Rows(own, _balances=self._solvers[0].rows._balances), Budget.of(self.budget)
         course: Course[Compared] = Course(budget, TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
-        loop = Loop(Linear(Glue(rows), budget), self.tol, course, self.seed, data)
+        loop = Loop(LinearFitter(TreeSolver(rows), budget), self.tol, course, self.seed, data)
         made = loop.restated(found, fit, own, other, layout)
         course.note(loop.stage(made))
         if not loop.is_met(made):
             return None
         return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
 
-    def _factored(self, found: Compared) -> list[Glue]:
+    def _factored(self, found: Compared) -> list[TreeSolver]:
         """Return the factors of both trees, made once."""
-        if not self._glues:
-            for layout, fit in ((found.own, found.fit), (found.layout, found.other)):
-                glue = Glue(Rows(layout))
-                glue.solve(fit.root)
-                self._glues.append(glue)
-        return self._glues
+        if not self._solvers:
+            for layout, fit in ((found.fit_layout, found.fit), (found.better_layout, found.better)):
+                solver = TreeSolver(Rows(layout))
+                solver.solve(fit.root)
+                self._solvers.append(solver)
+        return self._solvers
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
@@ -238,8 +238,8 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
     shared = Budget.of(budget)
 
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
-        assert loop.told is not None
-        found[:] = [loop.told]
+        assert loop.reported is not None
+        found[:] = [loop.reported]
         return flaw_of(tol, shared, seed, solution, loop)
 
     with blas_threads(most=1):
@@ -249,10 +249,10 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
     return Prepared(problem, solution, tol, seed, budget, usable)
 
 
-def _sources(glue: Glue, changed: Sequence[dict[int, Form]]) -> Sources:
+def _sources(solver: TreeSolver, changed: Sequence[dict[int, Form]]) -> Sources:
     """Return the sources of many problems as columns; each is evaluated once, at the points of all parts."""
     places: dict[int, list[Stated]] = {}
-    for own in glue.local.stated:
+    for own in solver.local.stated:
         places.setdefault(id(own.statement.form), []).append(own)
     known: dict[int, FloatArray] = {}
     for form, many in places.items():

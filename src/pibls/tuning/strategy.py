@@ -18,12 +18,15 @@ from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.problem import Problem
 from pibls.refinement import ROUNDING
-from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
+from pibls.refinement.stopping import GLANCE
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
 from pibls.tuning.diagnosis import solve_by_cells
+from pibls.tuning.first_word import first_word
 from pibls.tuning.progress import Progress
+from pibls.tuning.units import solved_in, unit_of
 from pibls.tuning.wide import solve_wide
 
 _WORDS = {
@@ -51,6 +54,10 @@ class Strategy:
         """Solve by the way that suits the problem, or by the one asked for."""
         check_squares(self.problem)
         check_interfaces(self.problem)
+        if not self.assume_well_posed and (told := first_word(self.problem)):
+            return self._told(told, time)
+        if (unit := unit_of(self.problem)) != 1.0:
+            return solved_in(unit, self.problem, lambda problem: replace(self, problem=problem).run(time))
         if self.problem.domain.time is None or time == "space-time":
             return self._at_once()
         if time is None:
@@ -59,6 +66,17 @@ class Strategy:
         if isinstance(found, Unsuitable):
             raise InputError(f"This problem cannot be solved with time='lines': {found.reason}.")
         return found
+
+    def _told(self, words: str, time: str | None) -> Solution:
+        """Return the solution of a first glance, with the words on why the problem determines none."""
+        # Lines have to come to an end of time; cells have a first tree in any case.
+        lines = time == "lines" or (time is None and suits_lines(self.problem))
+        budget = self.budget.part(most=GLANCE if lines else 0.0)
+        glance = replace(self, tol=SLIGHT, budget=budget, assume_well_posed=True)
+        evolved = glance._by_lines() if lines else None
+        found = evolved if isinstance(evolved, Solution) else glance._at_once()
+        record = replace(found.diagnostics, message=words)
+        return replace(found, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
 
     def _evolved(self) -> Solution:
         """Solve an evolution by lines or in space and time at once, and by the other way where that stalls."""

@@ -234,7 +234,7 @@ class _Widening:
 
     def finer(self, found: _Pair) -> _Fitted:
         """Return the wider network; with another scale where estimates fall slowly."""
-        here, last = found.wider, [pair.estimate for pair in self.course.every[-2:]]
+        here, last = found.wider, [pair.estimate for pair in self.course.comparisons[-2:]]
         slow = len(last) > 1 and last[1] > MOST * last[0]
         again = 3 * self.linear.operations(here.nodes) + self.cost(found).operations
         return self._rescaled(self.linear, here) if slow and self.budget.affords(again) else here

@@ -83,7 +83,7 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     data, root = start()
     layout = data.rows.layout
     # Rules on cut cells in space have fewer digits.
-    exact = layout.ground.is_box or layout.reference.dimension < 3
+    exact = layout.tree_domain.is_box or layout.reference.dimension < 3
     least, missed = min(tol, PLAIN) if exact else PLAIN, []
     for tree in (root, _halved(root)):
         made, out, size = _balance(problem, layout, tree, flux)
@@ -105,16 +105,16 @@ def _halved(root: Cell) -> Cell:
 
 def _fluxes(problem: Problem) -> tuple[_Flux, ...]:
     """Return the fluxes of the equations that are divergences, if conditions say something of them."""
-    equations = enumerate(analysis_of(problem).equations)
-    found = (_flux(problem, number, own) for number, own in equations if own.form.is_linear and _may_tell(problem, own))
+    given = [s.form for s in problem.statements if isinstance(s.place, OnPart | Opposite)]
+    terms = {(term.field, term.order) for form in given for term in form.terms}
+    found = (
+        _flux(problem, number, own)
+        for number, own in enumerate(analysis_of(problem).equations)
+        # A flux has terms of one order less.
+        if own.form.is_linear and own.form.order in (1, 2)
+        if any((term.field, own.form.order - 1) in terms for term in own.form.terms)
+    )
     return tuple(flux for flux in found if flux is not None)
-
-
-def _may_tell(problem: Problem, equation: Statement) -> bool:
-    """Tell whether conditions have terms that a flux of an equation would have: of one order less."""
-    form, conditions = equation.form, (s for s in problem.statements if isinstance(s.place, OnPart | Opposite))
-    terms = (term for s in conditions for term in s.form.terms)
-    return form.order in (1, 2) and any(t.order == form.order - 1 and t.field in form.fields for t in terms)
 
 
 def _flux(problem: Problem, number: int, equation: Statement) -> _Flux | None:

@@ -8,16 +8,18 @@ orders of the equations say how many conditions there have to be at its ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
-from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
+from pibls.problem.evaluate import compile_function
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
+from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, lacking, number, sampled
+from pibls.wellposed.principal import conditions_of, subsystems_of
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -39,7 +41,8 @@ def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
         half = order // 2
         if not all(map(_is_smooth, slopes.values())):
             return None
-        if order and not (times <= 2 and order % 2 == 0 and _diffuses(own, order)):
+        tops = {index: slope for index, slope in own.items() if sum(index) == order}
+        if order and not (times <= 2 and order % 2 == 0 and _diffuses(evolution, tops)):
             return None
         # Waves bear less beside their highest derivatives than what diffuses.
         most = half if times > 1 else max(order - 1, 0)
@@ -60,59 +63,63 @@ def _is_smooth(expression: sp.Expr) -> bool:
     return (power or isinstance(expression, _SMOOTH)) and all(_is_smooth(inner) for inner in expression.args)
 
 
-def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
-    """Tell whether the derivatives of the highest order have fixed factors and damp every wave."""
-    tops = {index: slope for index, slope in slopes.items() if sum(index) == order}
-    if not all(slope.is_number for slope in tops.values()):
-        return False
-    axes = len(next(iter(tops)))
-    directions = np.random.default_rng(0).normal(size=(POINTS, axes))
+def _diffuses(evolution: Evolution, tops: dict[MultiIndex, sp.Expr]) -> bool:
+    """Tell whether derivatives of the highest order damp every wave, at all places and states that are looked at."""
+    problem, rng = evolution.problem, np.random.default_rng(0)
+    X = np.concatenate([problem.domain.sample(POINTS // 10, "kronecker", 1), sampled(problem)])
+    order, axes = sum(next(iter(tops))), len(X.T) - 1
+    directions = rng.normal(size=(POINTS, axes))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
-    damping = (-1.0) ** (order // 2 + 1) * np.asarray(symbol)
-    return bool(damping.min() > PLAIN * np.abs(damping).max())
-
-
-def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
-    """Return how many conditions hold at each point; those that are not linear, or periodic, count as enough."""
-    found = np.zeros(len(X))
-    for statement in statements:
-        place = statement.place
-        if isinstance(place, OnPart):
-            found += np.where(place.part.contains(X), 1.0 if statement.form.is_linear else np.inf, 0.0)
-        else:
-            found += np.inf
-    return found
-
-
-def _boundary(evolution: Evolution) -> FloatArray:
-    return np.asarray(evolution.problem.domain.boundary.sample(POINTS, "kronecker", 1).points)
+    symbols, fixed = tuple(slot.symbol for slot in evolution.slots), all(slope.is_number for slope in tops.values())
+    for size in (0.0,) if fixed else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE):
+        values, symbol = size * rng.normal(size=(len(symbols), len(X))), np.zeros((len(X), POINTS))
+        for index, slope in tops.items():
+            factors = compile_function(slope, problem.domain.coordinates, symbols)(X, None, list(values))
+            symbol += factors[:, None] * np.prod(directions ** np.array(index), axis=1)
+        damping, sizes = (-1.0) ** (order // 2 + 1) * symbol.T, np.abs(symbol).max(axis=1)
+        if not (damping > PLAIN * sizes).all() or sizes.min() <= PLAIN * np.median(sizes):
+            return False
+    return True
 
 
 def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
     """Say which field has too few conditions on the boundary, and where, as a sentence; an empty text if none."""
     if not any(needed.values()):
         return ""
-    X = _boundary(evolution)
-    own = {n: tuple(s for s in evolution.boundary if n in s.form.fields) for n in needed}
-    counts = [(name, k, _covered(X, own[name])) for name, k in needed.items()]
-    counts.append((", ".join(needed), sum(needed.values()), _covered(X, evolution.boundary)))
-    for name, enough, found in counts:
-        bare = found < enough
-        if bare.mean() > SLIGHT:
-            symbols = evolution.space.coordinates
-            place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
-            return (
-                f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
-                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add the missing ones there."
-            )
+    problem = evolution.problem
+    own = {name: tuple(s for s in evolution.boundary if name in s.form.fields) for name in needed}
+    counts = [([name], k, own[name]) for name, k in needed.items()]
+    for names, enough, given in [*counts, (list(needed), sum(needed.values()), evolution.boundary)]:
+        place, found = lacking(problem, given, enough)
+        if place:
+            own_equations = [e for e in analysis_of(problem).equations if set(names) <= set(e.form.fields)]
+            return too_few(problem, own_equations or analysis_of(problem).equations, place, names, found, enough)
     return ""
+
+
+def too_few(
+    problem: Problem, equations: Sequence[Statement], place: str, names: Sequence[str], found: int, enough: int
+) -> str:
+    """Say that a place has too few conditions.
+
+    >>> from pibls.problems import poisson
+    >>> problem = poisson()
+    >>> equations = analysis_of(problem).equations
+    >>> print(too_few(problem, equations, "left", ["u"], 0, 1)[:50])
+    The solution is not unique: left has no condition;
+    """
+    bare = f", none of {joined(names)}" if found and len(names) < len(problem.fields) else ""
+    return (
+        f"The solution is not unique: {has(place, found)}{bare}; {equations_in_words(problem, equations)} needs "
+        f"{number(enough)} there. Add what is missing, as Dirichlet({names[0]}, ..., on=...)."
+    )
 
 
 def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
     """Tell whether somewhere on the boundary more is given than needed: that may make up for a lack elsewhere."""
     given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
-    return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
+    problem, enough = evolution.problem, sum(needed.values())
+    return bool(given) and bool((counted(problem, sampled(problem), given) > enough).any())
 
 
 def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
@@ -122,14 +129,41 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
     ((_, enough),) = needed.items()
     if not enough or not exceeds(evolution, needed):
         return ()
-    X = _boundary(evolution)
-    kept: tuple[Statement, ...] = ()
-    for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
-        if not (_covered(X, (*kept, statement)) > enough).any():
-            kept = (*kept, statement)
-    if (_covered(X, kept) < enough).any():
+    return _beyond(evolution.problem, evolution.boundary, enough)
+
+
+def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
+    """Return conditions, those of highest order first, without which there are just enough all along the boundary."""
+    X, kept = sampled(problem), list[Statement]()
+    for statement in sorted(given, key=lambda s: s.form.order):
+        if not (counted(problem, X, [*kept, statement]) > enough).any():
+            kept.append(statement)
+    if (counted(problem, X, kept) < enough).any():
         return ()
-    return tuple(s for s in evolution.boundary if s not in kept)
+    return tuple(s for s in given if s not in kept)
+
+
+def surplus_of(problem: Problem) -> Statement | None:
+    """Return a condition without which those on one field determine a solution, on a line or of an elliptic equation.
+
+    >>> from pibls.geometry import Rectangle
+    >>> from pibls.problem import Dirichlet, Neumann, coordinates, field, laplacian
+    >>> x, y = coordinates("x y")
+    >>> u, square = field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
+    >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0)]
+    >>> surplus_of(Problem(laplacian(u) - u**3, square, conditions)).name
+    'Neumann(dn(u) = 0 on left)'
+    """
+    if len(problem.domain.coordinates) == 1:
+        return surplus_on_line(problem)
+    given = [s for s in problem.statements if not s.is_equation]
+    if len(problem.fields) > 1 or problem.domain.time is not None or len(given) < 2:
+        return None
+    if not all(isinstance(s.place, OnPart) and s.form.is_linear and s.weight == 1.0 for s in given):
+        return None
+    enough = [conditions_of(problem, subsystem) for subsystem in subsystems_of(problem)]
+    found = _beyond(problem, given, enough[0]) if enough and enough[0] else ()
+    return found[0] if len(found) == 1 else None
 
 
 def surplus_on_line(problem: Problem) -> Statement | None:
@@ -148,7 +182,7 @@ def surplus_on_line(problem: Problem) -> Statement | None:
     """
     conditions = [s for s in problem.statements if not s.is_equation]
     ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
-    if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
+    if len(ends) < len(conditions):
         return None
     needed = int(analysis_of(problem).orders.sum())
     found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]

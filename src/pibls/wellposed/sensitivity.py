@@ -15,12 +15,12 @@ import numpy as np
 from scipy import linalg
 
 from pibls.budget import Budget
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
@@ -93,7 +93,7 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
     )
 
 
-def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) -> Sensitivity:
+def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = None) -> Sensitivity:
     """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given.
 
     >>> from pibls import Dirichlet, Interval, coordinates, field
@@ -106,23 +106,23 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) 
     [False, True]
     """
     d = len(problem.domain.coordinates)
-    made = near.of_degree(_DEGREE[d]).glue if near is not None else None
-    glue = made or Glue(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
-    layout, before = glue.layout, glue.flops
-    roots = [_even(split_at_planes(layout.root), glue.rows.traces.periodic)]
+    made = near.of_degree(_DEGREE[d]).solver if near is not None else None
+    solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
+    layout, before = solver.layout, solver.flops
+    roots = [_even(split_at_planes(layout.root), solver.rows.traces.periodic)]
     while len(roots) < _LEVELS[d]:
         roots.append(_even(roots[-1], tuple(range(d))))
     # The finest first: it is the likeliest to have been solved before.
     found = []
     for root in reversed(roots):
-        fit = glue.solve(root)
+        fit = solver.solve(root)
         # One draw may happen to have little of the change that is seen least.
-        found.append((fit, *max((glue.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0])))
+        found.append((fit, *max((solver.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0])))
     fit, _, weights = found[0]
-    X = layout.ground.domain.sample(500, "kronecker", 1)
+    X = layout.tree_domain.domain.sample(500, "kronecker", 1)
     place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
     sizes = tuple(size for _, size, _ in reversed(found))
-    return Sensitivity(problem, sizes, place, name, glue.flops - before, _is_local(layout, weights))
+    return Sensitivity(problem, sizes, place, name, solver.flops - before, _is_local(layout, weights))
 
 
 def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:

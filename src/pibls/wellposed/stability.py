@@ -20,13 +20,21 @@ if TYPE_CHECKING:
 _WAVES = (1e2, 1e3, 1e4)  # radians per half side of the domain
 
 
-def grows_without_bound(evolution: Evolution, network: Network) -> bool:
-    """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
+def unbounded_growth(evolution: Evolution, network: Network) -> str:
+    """Say how fast short waves grow, if they do so the faster the shorter they are, without bound; else an empty text.
 
     That is Petrovskii's condition at places of the domain at the first time, linearised at a solution, or at the values
     given there: what is never negative may be so in a solution.
     """
-    return _share_growing(evolution, network) > NEGLIGIBLE
+    growing, growth = _growing(evolution, network)
+    if not growing.mean() > NEGLIGIBLE:
+        return ""
+    long, short = (float(np.median(own[growing])) for own in growth[:2])
+    return (
+        f"The solution is unstable: the shorter waves are the faster they grow, without bound (with {_WAVES[0]:.0f} "
+        f"radians per half side of the domain as exp({long:.1g} t), with {_WAVES[1]:.0f} as exp({short:.1g} t)), as in "
+        "a heat equation run backwards."
+    )
 
 
 def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> bool:
@@ -37,15 +45,14 @@ def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> b
     """
     first = evolution.limits[0]
     return any(
-        _share_growing(evolution, network, first + part * (until - first)) > 0.0
-        for part in (0.0, MOST, 1.0 - NEGLIGIBLE)
+        _growing(evolution, network, first + part * (until - first))[0].any() for part in (0.0, MOST, 1.0 - NEGLIGIBLE)
     )
 
 
-def _share_growing(evolution: Evolution, network: Network, time: float | None = None) -> float:
-    """Return at how many of some places short waves grow without bound; at the first time if none is given."""
+def _growing(evolution: Evolution, network: Network, time: float | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return at which of some places short waves grow without bound at a time, or at first, and how fast waves grow."""
     if evolution.space is None or evolution.multipliers:
-        return 0.0
+        return np.zeros(1, dtype=np.bool_), np.zeros((len(_WAVES), 1))
     coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
     X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
     given = evolution.initial if time is None else {}
@@ -74,8 +81,7 @@ def _share_growing(evolution: Evolution, network: Network, time: float | None = 
         [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
     )
     faster = np.cbrt(np.divide(_WAVES[1:], _WAVES[:-1]))  # u_tt = u_x grows by the root of the wave number
-    growing = (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0)
-    return float(growing.mean())
+    return (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0), growth
 
 
 def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mapping[str, Any], wave: Any) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Ground, Layout, draw_reference, powers
+from internals import Layout, TreeDomain, draw_reference, powers
 
 R = sp.Rational
 x, y = pb.coordinates("x y")
@@ -80,7 +80,11 @@ def test_corners_of_a_region_of_another_material():
     k = pb.per_region({triangle: 10}, 1)
     problem = pb.Problem(sp.Eq(-pb.div(k * pb.grad(u)), 1), SQUARE, [pb.Dirichlet(u, 0)])
     layout = Layout(problem, draw_reference(2, 9, 0))
-    assert sorted(round(float(c.exponents[0]), 3) for c in layout.ground.crossings) == [0.697, 0.698, 0.699]
+    assert sorted(round(float(c.exponents[0]), 3) for c in layout.tree_domain.corner_singularities) == [
+        0.697,
+        0.698,
+        0.699,
+    ]
     solution = pb.solve(problem)
     assert solution.status == "converged"
     # Found with functions of degree 9 and of degree 13 on different trees.
@@ -90,4 +94,4 @@ def test_corners_of_a_region_of_another_material():
 def test_curved_regions_have_no_such_points():
     k = pb.per_region({pb.Disk((x, y), (0, 0), 0.5): 10}, 1)
     problem = pb.Problem(sp.Eq(-pb.div(k * pb.grad(u)), 1), SQUARE, [pb.Dirichlet(u, 0)])
-    assert Ground(problem).crossings == ()
+    assert TreeDomain(problem).corner_singularities == ()

@@ -1,4 +1,4 @@
-"""A quadrature rule for the part of a rectangle inside a domain: Gauss points on stretches of lines through it."""
+"""Quadrature over the part of a rectangle inside a domain: Gauss points on the segments of parallel lines."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ _SCAN, _LINES = 33, 33
 _TIPS = 3
 _ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
 _PANEL = 8
-LINES = 16  # across a part of a rectangle, between two places where stretches begin or end
+LINES = 16  # lines between two breaks, at which segments begin or end
 
 
-def filled(
+def quadrature_on_lines(
     inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int | None, lines: int, nodes: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return points on lines along an axis, their weights, and the number of the stretch that each is on.
+    """Return points on lines along an axis, their weights, and the number of each point's segment.
 
-    Between places where stretches begin, end, part or meet, or end at something else, their lengths vary smoothly, or
-    like roots next to these places: lines crowd there such that roots are integrated as well as polynomials.
+    A break is a position at which segments begin, end, split or merge. Between breaks their lengths vary smoothly, or
+    like a square root beside a break: the lines are denser there, such that roots are integrated as well as
+    polynomials.
 
     Parameters
     ----------
     inside
-        Tells of points whether they are inside, with a column for each thing to be inside of.
+        Returns which points are inside, with one column per condition.
     low, high
         Corners of the rectangle.
     axis
-        Lines along which there are; by default those that meet what ends them head-on.
+        Direction of the lines; by default the one in which they meet the boundary most directly.
     lines
-        About how many, between two such places.
+        Approximate number of lines between two breaks.
     nodes
-        Points on each stretch.
+        Gauss points on each segment.
 
     Examples
     --------
-    >>> X, weights, _ = filled(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
+    >>> X, weights, _ = quadrature_on_lines(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
     >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """
-    return Filling(inside, low, high, head_on(inside, low, high) if axis is None else axis).rule(lines, nodes)
+    return LineQuadrature(inside, low, high, head_on(inside, low, high) if axis is None else axis).rule(lines, nodes)
 
 
 @dataclass(frozen=True, eq=False)
-class Filling:
-    """The lines through a rectangle along an axis, as far as they are inside."""
+class LineQuadrature:
+    """The segments inside a domain of the lines through a rectangle along an axis."""
 
     inside: Callable[[FloatArray], Any]
     low: FloatArray
@@ -68,21 +69,27 @@ class Filling:
 
     @cached_property
     def _found(self) -> tuple[FloatArray, FloatArray]:
-        """The places across at which stretches change, and those along that show all of them."""
+        """The breaks between lines, and the scan along a line that finds every segment."""
         scan = np.linspace(0.0, 1.0, _SCAN)
         for _ in range(_TIPS):
             breaks, tips = _breaks(self._columns, scan)
             if not len(tips):
                 break
-            # What is narrower than places are apart is seen at its tip.
+            # A segment that is narrower than the scan is found at its tip.
             scan = np.unique(np.concatenate([scan, tips]))
         return breaks, scan
 
+    @cached_property
+    def _stretched(self) -> dict[int, tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]]:
+        return {}
+
     def rule(self, lines: int, nodes: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return points on lines, their weights, and the number of the stretch that each is on."""
-        breaks, scan = self._found
-        s, shares = _spread(breaks, lines)
-        row, start, stop = _stretches(self._columns, s, scan)
+        """Return points on lines, their weights, and the number of each point's segment."""
+        if lines not in self._stretched:
+            breaks, scan = self._found
+            s, shares = _spread(breaks, lines)
+            self._stretched[lines] = s, shares, *_stretches(self._columns, s, scan)
+        s, shares, row, start, stop = self._stretched[lines]
         places, own = gauss(nodes)
         t = start[:, None] + (stop - start)[:, None] * places
         X = np.empty((t.size, 2))
@@ -93,7 +100,7 @@ class Filling:
 
 
 def head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
-    """Return the axis along which lines through a rectangle begin or end inside most often."""
+    """Return the axis along which the lines of a grid meet the boundary most often."""
     s = np.linspace(CLOSE, 1.0 - CLOSE, _SCAN)
     V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
     known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(_SCAN, _SCAN, -1), axis=2)
@@ -104,7 +111,7 @@ def head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArr
 def _ends(
     columns: Columns, s: FloatArray, scan: FloatArray, rounds: int
 ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
-    """Return which lines begin inside, and the ends of all stretches: their lines, places and levels."""
+    """Return which lines begin inside, and all ends of segments: their line, position and condition."""
     known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
     row, left = np.nonzero(known[:, 1:] != known[:, :-1])
     a, b, before = scan[left], scan[left + 1], known[row, left]
@@ -119,31 +126,31 @@ def _ends(
 
 
 def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the places across at which lines begin to have other stretches, and where along new ones begin."""
+    """Return the breaks, and the positions along the lines at which new segments begin."""
 
-    def kinds(s: FloatArray) -> tuple[IntArray, IntArray]:
+    def signatures(s: FloatArray) -> tuple[IntArray, IntArray]:
         first, row, _, which = _ends(columns, s, scan, _ROUGHLY)
         order = np.arange(len(row)) - np.searchsorted(row, row)
         count = np.bincount(row, minlength=len(s))
-        # A number for what ends stretches, one after the other.
+        # A number that encodes which conditions end the segments, in order.
         which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, _PANEL), minlength=len(s)).astype(np.int64)
         return 2 * which + first, count
 
     s = np.linspace(CLOSE, 1.0 - CLOSE, _LINES)
-    known, _ = kinds(s)
+    known, _ = signatures(s)
     (changed,) = np.nonzero(known[1:] != known[:-1])
     start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
     breaks, new = [start[:0]], [start[:0]]
     for _ in range(_TIPS if len(start) else 0):
 
         def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
-            return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
+            return np.asarray(signatures(places.ravel())[0].reshape(places.shape) == first[:, None])
 
         low, high = narrowed(alike, start, stop, _ACROSS)
-        after, counts = (found.reshape(2, -1) for found in kinds(np.concatenate([low, high])))
+        after, counts = (found.reshape(2, -1) for found in signatures(np.concatenate([low, high])))
         breaks.append((low + high) / 2)
         new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
-        # There may be several between two lines: where a tip is beside a wall.
+        # There may be several breaks between two lines, as where a tip is close to the boundary.
         more = after[1] != last
         if not more.any():
             break
@@ -152,7 +159,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
-    """Return the middle of the narrowest stretch on each of some lines."""
+    """Return the middle of the shortest segment on each line."""
     tips: list[float] = []
     _, row, places, _ = _ends(columns, s, scan, _ROUNDS) if len(s) else (None, s, s, s)
     for k in range(len(s)):
@@ -163,7 +170,7 @@ def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
 
 
 def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
-    """Return places across and weights: Gauss points in a variable with which roots at breaks are smooth."""
+    """Return positions and weights of the lines: Gauss points in a variable in which roots at breaks are smooth."""
     places, shares = gauss(min(lines, _PANEL))
     panels = max(1, round(lines / _PANEL))
     tau = (np.arange(panels)[:, None] + places).ravel() / panels
@@ -175,14 +182,14 @@ def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _stretches(columns: Columns, s: FloatArray, scan: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the stretches of lines that are inside: the number of the line, begin and end."""
+    """Return the segments inside: number of the line, begin and end."""
     first, row, ends, _ = _ends(columns, s, scan, _ROUNDS)
     every = np.arange(len(s))
     row = np.concatenate([every, row, every])
     cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])
     order = np.lexsort((cuts, row))
     row, cuts = row[order], cuts[order]
-    # From the start of a line on, every other stretch is inside.
+    # From the start of a line, every second segment is inside.
     count = np.arange(len(row)) - np.searchsorted(row, row)
     own = (row[1:] == row[:-1]) & (first[row[:-1]] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
     return row[:-1][own], cuts[:-1][own], cuts[1:][own]

@@ -7,12 +7,12 @@ import sympy as sp
 import pibls as pb
 from internals import (
     Cell,
-    Glue,
-    Ground,
     Layout,
     Level,
     Rows,
     Switching,
+    TreeDomain,
+    TreeSolver,
     contacts,
     contours,
     draw_reference,
@@ -74,7 +74,7 @@ def test_a_surface_in_space():
     assert solution.true_error() < 1e-3
 
 
-def test_a_seam_that_moves_through_time():
+def test_an_interface_that_moves_through_time():
     w = pb.field("w", x, t)
     level = x - R(3, 10) - t / 5
     k = sp.Piecewise((1, level < 0), (5, True))
@@ -136,12 +136,12 @@ def test_a_wedge_is_no_source_however_deep_cells_are_graded():
     k = sp.Piecewise((10, wedge), (1, True))
     problem = pb.Problem(sp.Eq(divergence(k, u), -1), SQUARE, [pb.Dirichlet(u, 0)])
     layout = Layout(problem, draw_reference(2, 9, 0), 0)
-    glue, root = Glue(Rows(layout)), split_at_planes(layout.root)
+    solver, root = TreeSolver(Rows(layout)), split_at_planes(layout.root)
     for level in range(8):
         cells = [leaf for leaf in leaves(root) if leaf.has_corner or not level]
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in cells})
-    glue.solve(root)
-    assert glue.weakest(0)[0] < 3
+    solver.solve(root)
+    assert solver.weakest(0)[0] < 3
 
 
 def test_what_a_part_makes_flows_out_of_it():
@@ -154,7 +154,7 @@ def test_what_a_part_makes_flows_out_of_it():
         cells = [leaf for leaf in leaves(root) if leaf.has_corner or not level]
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in cells})
     faces = [face for contact in contacts(root) for face in layout.faces(contact)]
-    faces += [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
+    faces += [face for leaf in leaves(root) for face in layout.interface_faces(leaf)]
     checked = 0
     for part in (part for leaf in leaves(root) for part in layout.parts(leaf)):
         if part.boundary or part.whole:
@@ -177,7 +177,7 @@ def test_parts_of_a_divided_domain_add_up():
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
     parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
     assert sum(part.integrals.sum() for part in parts) == pytest.approx(4.0, abs=1e-9)
-    length = sum(face.weights.sum() for leaf in leaves(root) for face in layout.seam_faces(leaf))
+    length = sum(face.weights.sum() for leaf in leaves(root) for face in layout.interface_faces(leaf))
     curves = contours(Level.of(STAR, (x, y)), SQUARE.bounds)
     assert length == pytest.approx(sum(curve.measure for curve in curves), rel=1e-8)
 
@@ -189,10 +189,10 @@ def test_a_stored_solution_knows_its_sides(tmp_path):
     assert (again(X) == solution(X)).all()
 
 
-def test_only_edges_at_which_something_changes_are_seams():
+def test_only_edges_at_which_something_changes_are_interfaces():
     k = sp.Piecewise((10, sp.And(y > x, y < 1 - x)), (1, True))
     problem = pb.Problem(sp.Eq(divergence(k, u), 0), SQUARE, [pb.Dirichlet(u, 0)])
-    pieces = [piece for held in Ground(problem).seams.values() for piece in held]
+    pieces = [piece for held in TreeDomain(problem).interfaces.values() for piece in held]
     lengths = sorted(float(np.diff(piece.box[0])[0]) * piece.patch.measure for piece in pieces)
     assert lengths == pytest.approx([0.5 * np.sqrt(2), 1.5 * np.sqrt(2)], rel=1e-6)
 
@@ -252,7 +252,7 @@ def test_branches_are_numbered_apart():
     assert len(set(np.asarray(number(*X.T)).tolist())) == 3
 
 
-def test_a_seam_that_moves_through_a_plane():
+def test_an_interface_that_moves_through_a_plane():
     w = pb.field("w", x, y, t)
     level = (x - t / 4) ** 2 + y**2 - R(1, 4)
     k = sp.Piecewise((1, level < 0), (5, True))
@@ -265,7 +265,7 @@ def test_a_seam_that_moves_through_a_plane():
     assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)
 
 
-def test_a_wall_keeps_off_a_tangent_just_beside_it():
+def test_a_cell_side_keeps_off_a_tangent_just_beside_it():
     tangents = np.array([[0.0, 0.75, 0.5 + 1e-7]])
     cell = Cell(np.zeros(2), np.ones(2), marks=np.empty((0, 2)), tangents=tangents).halved(1)
     for half in cell.halves:

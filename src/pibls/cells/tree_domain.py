@@ -1,4 +1,4 @@
-"""The domain of a problem as cells see it: its boundary, where data switch, and points where solutions are singular."""
+"""The domain of a tree: boundary, interfaces and materials in each cell, and where solutions are singular."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
-from pibls.cells.seams import along, seam_pieces, split_at
-from pibls.cells.sheets import Sheet
+from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
+from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
+from pibls.cells.interface_surfaces import InterfaceSurface
+from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.surface import Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
@@ -31,78 +31,78 @@ from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
 from pibls.quadrature.roots import CLOSE
 
-__all__ = ["Ground", "on_faces"]
+__all__ = ["TreeDomain", "on_faces"]
 
 _ALONG = 32  # points on a piece of the boundary
 _TIE = 1e-12
-_COVERED = 0.99  # of the boundary, by measures that may be estimates
+_COVERED = 0.99  # share of the boundary that counts as all of it, since measures may be estimates
 _DIGITS = 1e-6
-_BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
+_BESIDE = 1e-6  # of a cell: margin within which points count as inside it
 
 
 @dataclass(eq=False)
-class Ground:
-    """The domain of a problem as cells see it: boundary, seams and kinds; findings for a cell are kept."""
+class TreeDomain:
+    """The domain as cells see it: boundary pieces, interfaces and materials; results for a cell are kept."""
 
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
-    # Of slices of cells, for functions of any degree: points of a grid in connected pieces, and intervals of sides.
-    fitted: dict[Any, Any] = field(default_factory=dict)
-    sides_of: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
+    # For each slice of a cell, whatever the degree: its connected pieces, and its intervals on cell sides.
+    slice_pieces: dict[Any, Any] = field(default_factory=dict)
+    side_intervals: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
-        """The domain."""
+        """The domain of the problem."""
         domain: Domain = self.problem.domain  # type: ignore[assignment]
         return domain
 
     @cached_property
     def switching(self) -> Switching | None:
-        """Where data of the problem switch, if they do anywhere."""
+        """Where the data of the problem jump, or None."""
         return analysis_of(self.problem).switching
 
     @cached_property
     def is_box(self) -> bool:
-        """Whether the domain is a box, so that no cell is ever cut."""
+        """Whether the domain is a box, so that no cell is cut."""
         space = self.domain.domain if isinstance(self.domain, Product) else self.domain
         return isinstance(space, Box | TimeInterval)
 
     @cached_property
     def root(self) -> Cell:
-        """The box around the domain."""
+        """The bounding box of the domain, with all features that cells align with."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        points = [crossing.point[None] for crossing in self.crossings]
-        edges, folds = inner_edges(self.domain)
+        points = [singularity.point[None] for singularity in self.corner_singularities]
+        edges, blunt_edges = reentrant_edges(self.domain)
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
             edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
-            folds=folds,
+            blunt_edges=blunt_edges,
         )
 
     @cached_property
-    def sides(self) -> list[tuple[int, float, FloatArray]]:
-        """Flat faces across an axis, in space."""
+    def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
+        """Flat faces normal to an axis, in space."""
         return flat_sides(self.domain)
 
     @cached_property
-    def crossings(self) -> tuple[Crossing, ...]:
-        """Points at which materials meet, with the functions that solve the equation around them."""
-        return crossings(self, np.concatenate([self.landmarks, self._planes]))
+    def corner_singularities(self) -> tuple[CornerSingularity, ...]:
+        """The points at which materials meet, with the singular functions around them."""
+        return corner_singularities(self, np.concatenate([self.landmarks, self._planes]))
 
     @property
     def _planes(self) -> FloatArray:
-        """Where data switch across an axis."""
+        """The coordinate planes at which data jump."""
         if self.switching is None:
             return np.empty((0, len(self.domain.coordinates)))
         return self.switching.planes_inside if self._is_plane else self.switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
-        """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+        """Points of a plane at which solutions may be singular: corners, and ends of conditions."""
         d = len(self.domain.coordinates)
         if len(self.problem.domain.space) != 2:
             return np.empty((0, d))
@@ -122,7 +122,7 @@ class Ground:
             _, first, counts = np.unique(
                 np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
             )
-            # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
+            # A condition that continues beyond the end of a piece has no end there; corners are known already.
             found.append(points[first[counts == 1]])
         if self.switching is not None:
             found += [self._meetings(), self._switches()]
@@ -132,19 +132,19 @@ class Ground:
 
     @cached_property
     def _is_plane(self) -> bool:
-        """Whether conditions hold on curves of a plane: where they switch is a point, not all that is above it."""
+        """Whether conditions hold on curves in a plane, so that they switch at points."""
         return len(self.domain.space) == 2 == len(self.domain.coordinates)
 
     @cached_property
     def _edges(self) -> dict[Any, tuple[Level, ...]]:
-        """Where conditions on the boundary of a plane domain switch."""
+        """The level functions at whose zeros boundary conditions switch, in a plane domain."""
         if not self._is_plane:
             return {}
         edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
         return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
 
     def _switches(self) -> FloatArray:
-        """Return the points of the boundary of a plane domain at which conditions switch."""
+        """Return the boundary points of a plane domain at which conditions switch."""
         found, slack = [np.empty((0, 2))], CLOSE * float(np.ptp(self.domain.bounds))
         for place, levels in self._edges.items():
             X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
@@ -154,9 +154,9 @@ class Ground:
         return np.concatenate(found)
 
     def _meetings(self) -> FloatArray:
-        """Return where seams end in a plane: at the boundary, and where they cross each other."""
+        """Return the ends of interfaces in a plane: at the boundary, and where they meet each other."""
         found = [np.empty((0, 2))]
-        for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
+        for piece in (piece for held in self.interfaces.values() for piece in held if isinstance(piece, Piece)):
             X = along(piece, piece.box[0])[:, :2]
             if np.ptp(X, axis=0).max() > CLOSE * float(np.ptp(self.domain.bounds[:2])):
                 found.append(X)
@@ -164,14 +164,14 @@ class Ground:
 
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:
-        """The pieces of the whole boundary, by the conditions they carry, and those of seams, by their levels."""
+        """The pieces of the whole boundary by condition, and those of the interfaces by level function."""
         found: dict[Any, list[Piece]] = {}
         for place, part in self.places.items():
             found[place] = [piece for patch in part.patches for piece in pieces(patch)]
             if self.switching is not None:
-                levels = (*self.seams, *self._edges.get(place, ()))
+                levels = (*self.interfaces, *self._edges.get(place, ()))
                 found[place] = [half for piece in found[place] for half in split_at(piece, levels)]
-        return {**found, **self.seams}
+        return {**found, **self.interfaces}
 
     @cached_property
     def _all_pieces(self) -> list[Piece]:
@@ -179,40 +179,40 @@ class Ground:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The functions at whose zeros data switch, but for those across an axis."""
+        """The level functions at whose zeros data jump, except coordinate planes."""
         edges = () if self.switching is None else self.switching.edges
         return tuple(Level.of(edge, self.domain.coordinates) for edge in edges)
 
     @cached_property
-    def seams(self) -> dict[Any, list[Any]]:
-        """The pieces of curves and surfaces inside the domain at which data switch."""
+    def interfaces(self) -> dict[Any, list[Any]]:
+        """The pieces of the curves or surfaces inside the domain at which data jump, by level function."""
         if self.switching is None:
             return {}
         walls = [Level.of(edge, self.domain.coordinates) for edge in self.switching.walls]
         found = {}
         for level in self.levels:
             others = [*walls, *(other for other in self.levels if other is not level)]
-            found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
+            found[level] = interface_pieces(level, others, self.domain, self.inside, self.material_function)
         return {level: held for level, held in found.items() if held}
 
     @property
-    def branch(self) -> Function:
-        """Tells apart places at which equations take different branches."""
+    def material_function(self) -> Function:
+        """Maps points to the number of their material: the branch that piecewise data take there."""
         assert self.switching is not None
         return self.switching.branch
 
     @property
     def hidden(self) -> str:
-        """Which jump cells cannot see, as a sentence."""
+        """A sentence that names a jump that cells cannot resolve, or an empty string."""
         return "" if self.switching is None else self.switching.hidden
 
-    def kinds(self, X: FloatArray) -> Any:
-        """Return a number for points that tells which branches equations take there, if there are seams at all."""
-        return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
+    def materials(self, X: FloatArray) -> Any:
+        """Return the material of each point; zero if there are no interfaces."""
+        return self.material_function(X).astype(np.int64) if self.interfaces else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
     def extents(self) -> tuple[list[FloatArray], FloatArray]:
-        """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
+        """Points on each piece of the boundary, and its extent along each axis; NaN along time."""
         found = []
         for piece in self._all_pieces:
             timed = isinstance(piece.patch, TimedPatch)
@@ -222,26 +222,28 @@ class Ground:
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
-        found += [(X, np.ptp(X, axis=0)) for X in self._sheets]
+        found += [(X, np.ptp(X, axis=0)) for X in self._interface_points]
         extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
         return [X for X, _ in found], extents
 
     @cached_property
-    def _sheets(self) -> list[FloatArray]:
-        """Points of seams in space."""
-        sheets = (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet))
-        return [X for sheet in sheets if len(X := sheet.points)]
+    def _interface_points(self) -> list[FloatArray]:
+        """Points on each interface in space."""
+        surfaces = (piece for held in self.interfaces.values() for piece in held if isinstance(piece, InterfaceSurface))
+        return [X for surface in surfaces if len(X := surface.points)]
 
     @cached_property
-    def hollows(self) -> tuple[FloatArray, FloatArray]:
-        """Middles and half extents of small curved surfaces in space, of holes and of seams."""
-        if (self.is_box and not self.seams) or len(self.domain.space) != 3:
+    def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
+        """Centres and half extents of small curved surfaces in space: holes and interfaces."""
+        if (self.is_box and not self.interfaces) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        return hollows([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
+        return small_surfaces(
+            [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size
+        )
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
-        """The boundary parts that carry conditions, and the boundary itself."""
+        """The boundary parts with conditions, by place, and the whole boundary under None."""
         found: dict[Any, BoundaryPart] = {}
         for statement in self.problem.statements:
             if isinstance(statement.place, OnPart):
@@ -252,22 +254,22 @@ class Ground:
 
     @cached_property
     def is_tiled(self) -> bool:
-        """Whether one condition holds at each place of the boundary, or as many as at all others."""
+        """Whether the conditions cover the boundary exactly once."""
         return abs(self._covered - 1.0) < _DIGITS
 
     @cached_property
     def is_covered(self) -> bool:
-        """Whether conditions hold on all of the boundary."""
+        """Whether conditions hold on the whole boundary."""
         return self._covered > _COVERED
 
     @cached_property
     def _covered(self) -> float:
-        """The parts of the boundary that conditions hold on."""
+        """Total measure of the boundary parts with conditions, relative to the boundary."""
         covered = sum(part.measure for place, part in self.places.items() if place is not None)
         return float(covered / self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
-        """Tell which points lie strictly inside the domain; with a cell, only shapes near it are asked."""
+        """Return which points lie strictly inside the domain; with a cell, only the shapes near it are evaluated."""
         space = self._space
         if space is None:
             return np.ones(len(X), dtype=bool)
@@ -289,37 +291,39 @@ class Ground:
             self._levels_in[cell] = space.level_in((cell.low - slack)[own], (cell.high + slack)[own])
         return self._levels_in[cell]
 
-    def aside(self, cell: Cell) -> float:
-        """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
+    def side_offset(self, cell: Cell) -> float:
+        """Return the smallest offset from a side of a cell at which rounding cannot change the side."""
         farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
         return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
 
-    def is_kind(self, X: FloatArray, kind: int, cell: Cell) -> Any:
-        """Tell which points of a cell lie inside the domain, on given sides of all seams."""
-        return self.inside(X, cell) & (self.kinds(X) == kind) if self.seams else self.inside(X, cell)
+    def is_material(self, X: FloatArray, material: int, cell: Cell) -> Any:
+        """Return which points of a cell lie inside the domain and in a material."""
+        return self.inside(X, cell) & (self.materials(X) == material) if self.interfaces else self.inside(X, cell)
 
     def inside_each(self, X: FloatArray, row: Any, cells: Sequence[Cell]) -> Any:
-        """Tell which points lie strictly inside the domain, each seen in its cell, by numbers that never fall."""
+        """Return which points lie strictly inside the domain; ``row``, sorted, numbers the cell of each point."""
         found, ends = np.empty(len(X), dtype=np.bool_), np.searchsorted(row, np.arange(len(cells) + 1))
         for cell, start, stop in zip(cells, ends[:-1], ends[1:], strict=True):
             if stop > start:
                 found[start:stop] = self.inside(X[start:stop], cell)
         return found
 
-    def columns(self, X: FloatArray, kind: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
-        """Tell which points of walls are inside, and, in a second column, beside which on one side there is a kind."""
+    def inside_columns(
+        self, X: FloatArray, material: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None
+    ) -> Any:
+        """Return which points of cell sides lie inside, and in a second column which have a material at −``step``."""
         row = np.zeros(len(X), dtype=np.int64) if row is None else row
         inside = np.ones(len(X), dtype=np.bool_) if self.is_box else self.inside_each(X, row, cells)
-        return np.stack([inside, self.kinds(X - step) == kind], axis=1) if self.seams else inside[:, None]
+        return np.stack([inside, self.materials(X - step) == material], axis=1) if self.interfaces else inside[:, None]
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
         if cell not in self._pieces:
-            self.follow([cell])
+            self.find_pieces([cell])
         return self._pieces[cell]
 
-    def follow(self, cells: Iterable[Cell]) -> None:
-        """Find the pieces of the boundary in many cells at once, from those in the cells they are halves of."""
+    def find_pieces(self, cells: Iterable[Cell]) -> None:
+        """Find the boundary pieces in many cells, each from those in its parent."""
         levels: dict[int, dict[Cell, None]] = {}
         for cell in cells:
             above: Cell | None = cell
@@ -340,19 +344,19 @@ class Ground:
             for home, own in zip(homes, pieces_within(pairs), strict=True):
                 home += own
 
-    def at_tips(
+    def cut_at_tips(
         self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
     ) -> list[tuple[float, float]]:
-        """Return intervals of a wall in a plane cut where the tip of something may touch it."""
-        if not self.seams or not len(cell.marks):
+        """Return the intervals of a cell side in a plane, split where the tip of an interface may touch it."""
+        if not self.interfaces or not len(cell.marks):
             return found
-        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
-        tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])
+        on_side = np.abs(cell.marks[:, axis] - low[axis]) <= CLOSE * cell.size[axis]
+        tips = np.sort((cell.marks[on_side, 1 - axis] - low[1 - axis]) / span[1 - axis])
         cuts = [[a, *(tip for tip in tips.tolist() if a + CLOSE < tip < b - CLOSE), b] for a, b in found]
         return [pair for own in cuts for pair in pairwise(own)]
 
 
 def on_faces(X: FloatArray, cell: Cell) -> BoolArray:
-    """Tell which points of the boundary lie in the faces of a cell."""
+    """Return which points lie on the sides of a cell."""
     slack = CLOSE * cell.size
     return np.asarray(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1))

@@ -1,7 +1,7 @@
-"""Where an expression does something narrow: peaks, steps and inclusions that few points would ever meet.
+"""Narrow features of expressions: peaks, steps and inclusions that few sample points would meet.
 
-An exponential is as narrow as its argument is steep, and the argument itself, a polynomial more often than not, tells
-from afar where it is largest. So arguments are climbed within a cell, and the expression is looked at where that ends.
+An exponential is as narrow as its argument is steep. The argument itself, often a polynomial, shows from afar where it
+is largest. So each argument is maximised within a cell, and the expression is evaluated at the maximum.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data
 
-__all__ = ["Spots"]
+__all__ = ["NarrowFeatures"]
 
 Place = Callable[[FloatArray], FloatArray]
 
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
 _SAMPLES = {1: 65, 2: 128, 3: 256}
-_AROUND = {1: 17, 2: 9, 3: 5}  # places along each axis that are tried at once: fewer rounds
-_FINEST = 1e-17  # the shortest step of a climb, by half a cell
-_NEAR = 1e-6  # of half a cell: nearly at its faces
-_STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
-_EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
-_DIGITS = 1e-12  # of half a cell, or of a value: less is nothing
-_TOLD = 0.05  # values a little beyond those of the points of a cell are told by them
-_WIDE = 0.5  # of half a cell: what is wider shows at its points
+_AROUND = {1: 17, 2: 9, 3: 5}  # places tried at once along each axis, to save rounds
+_FINEST = 1e-17  # shortest step of a search, relative to half a cell
+_NEAR = 1e-6  # of half a cell: distance at which a place counts as on a face
+_STEEP = 15.0  # an argument that varies less over a cell makes no feature narrower than the point spacing
+_EVEN = 0.01  # an argument that varies less around a place has its maximum there
+_DIGITS = 1e-12  # relative to half a cell or to a value: smaller differences are rounding
+_TOLD = 0.05  # relative excess over the values at the points of a cell that is not a feature
+_WIDE = 0.5  # of half a cell: wider features show at the points
 
 
 def _largest(values: FloatArray) -> FloatArray:
@@ -55,15 +55,15 @@ def _pole(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Spots:
-    """Looks for the narrow features of a compiled expression; where it switches may be known already."""
+class NarrowFeatures:
+    """Searches a compiled expression for narrow features; ``switches`` includes its jumps."""
 
     function: Function
     switches: bool = True
 
     @cached_property
     def _inner(self) -> dict[sp.Expr, list[Place]]:
-        """Expressions inside this one, with the part of each that is largest where this one may be narrow."""
+        """Subexpressions, each with the functions of it that are largest where the whole expression may be narrow."""
         found: dict[sp.Expr, list[Place]] = {}
         for inner, height in _inner(self.function.expression, self.switches):
             if inner.free_symbols and not inner.free_symbols - set(self.function.coordinates):
@@ -74,22 +74,22 @@ class Spots:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no such expression."""
+        """Whether there is no such subexpression."""
         return not self._inner
 
     @cached_property
     def _poles(self) -> BoolArray:
-        """Which heights are those of a power that may be infinite."""
+        """Which heights belong to powers that may be infinite."""
         return np.array([height is _pole for own in self._inner.values() for height in own], dtype=np.bool_)
 
     @cached_property
     def _relative(self) -> BoolArray:
-        """Which heights have a size only beside others."""
+        """Which heights are meaningful only relative to each other."""
         return np.array([_is_relative(inner, own) for inner, own in self._inner.items() for _ in own], dtype=np.bool_)
 
     @cached_property
     def _asked(self) -> list[tuple[bool, list[Place]]]:
-        """Whether each expression inside has values of a user's function, and the part of it that is largest."""
+        """For each subexpression, whether it contains a user's function, and its heights."""
         return [(bool(inner.has(Data)), heights) for inner, heights in self._inner.items()]
 
     @cached_property
@@ -101,7 +101,7 @@ class Spots:
         return Program.of([inner for inner in self._inner if not inner.has(Data)], self.function.coordinates)
 
     def _heights(self, X: FloatArray) -> FloatArray:
-        """Return all heights at points, shape (heights, points); those that are not finite are lowest."""
+        """Return all heights at points, shape (heights, points); values that are not finite become −∞."""
         data, row = iter(self._functions), 0
         found = np.empty((len(self._relative), len(X)))
         with np.errstate(all="ignore"):
@@ -119,21 +119,22 @@ class Spots:
     def missed(
         self, place: Place, values: Place, known: FloatArray, outer: BoolArray, *, unit: float | None = None
     ) -> FloatArray:
-        """Return how much of an expression on a cube lies at narrow places that known values do not tell of, by axis.
+        """Return by axis how much of an expression lies in narrow features that the known values do not show.
 
         Parameters
         ----------
         place
-            From the cube [−1, 1]ᵈ to the coordinates.
+            Maps the cube [−1, 1]ᵈ to the coordinates.
         values
-            The expression on the cube.
+            Evaluates the expression on the cube.
         known
-            Its values at the points of a cell.
+            Its values at the points of the cell.
         outer
-            Which faces of the cube, lower and upper ones, are at the boundary: shape (2, d).
+            Which lower and upper faces of the cube lie on the boundary, shape (2, d).
         unit
-            For a coefficient, the size of what it multiplies. It is as bad for it to be many times smaller as to be
-            many times larger; what it does right at the boundary is not looked at, as it may be infinite there.
+            For a coefficient, the size of the derivative it multiplies. A coefficient that is many times too small is
+            as bad as one that is many times too large. Its values on the boundary are ignored, since they may be
+            infinite.
         """
         dimension = outer.shape[1]
         found = np.zeros(dimension)
@@ -155,7 +156,7 @@ class Spots:
                     continue
                 widths = _widths(top, values, value, beyond)
             except ProblemError:
-                continue  # infinite, which nothing can resolve, or outside the domain
+                continue  # infinite, which no cell resolves, or outside the domain
             if unit is not None:
                 least = max(min(size, abs(value)), _DIGITS * max(size, abs(value)))
                 beyond = max(unit * beyond, min(1.0, unit * size) * beyond / least)
@@ -163,11 +164,11 @@ class Spots:
         return found
 
     def _climbed(self, place: Place, starts: FloatArray, numbers: Any) -> FloatArray:
-        """Return the highest places of the cube for some heights, each near a first one."""
+        """Return the maximum of each height in the cube, each searched from its own start."""
         count, d = starts.shape
         around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
-        # Heights beside others may lead around: there are no more rounds than halvings to the shortest step.
+        # Relative heights may lead in circles: the number of rounds is that of halvings to the shortest step.
         for _ in range(int(-np.log2(_FINEST)) if count else 0):
             rows = np.arange(len(going))
             tried = _off_faces(found[going, None] + step[going, None] * around)
@@ -184,25 +185,25 @@ class Spots:
 
 
 def _off_faces(U: FloatArray) -> FloatArray:
-    """Return the nearest places of the cube that are not at its faces."""
+    """Return the nearest places of the cube that are not on its faces."""
     return np.clip(U, _DIGITS - 1.0, 1.0 - _DIGITS)
 
 
 @lru_cache(maxsize=3)
 def _samples(dimension: int) -> FloatArray:
-    """Return the places of the cube that are looked at first."""
+    """Return the places of the cube where the search starts."""
     return _off_faces(2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
 
 
 @lru_cache(maxsize=3)
 def _around(dimension: int) -> FloatArray:
-    """Return the places that are tried around one."""
+    """Return the places that are tried around a given one."""
     along = np.linspace(-1.0, 1.0, _AROUND[dimension])
     return np.stack(np.meshgrid(*[along] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
 
 
 def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place]]:
-    """Yield expressions inside another one, each with the part of it that is largest where the other is narrow."""
+    """Yield subexpressions, each with a function of it that is largest where the whole expression is narrow."""
     for node in sp.preorder_traversal(expression):
         if isinstance(node, sp.exp):
             yield node.args[0], _largest
@@ -217,12 +218,12 @@ def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place
 
 
 def _is_relative(inner: sp.Expr, heights: list[Place]) -> bool:
-    """Tell whether it is not known how steep an expression must be to make something narrow."""
+    """Return whether the steepness that makes an expression narrow is unknown."""
     return inner.has(Data) or _smallest in heights
 
 
 def _tried(function: Function, X: FloatArray) -> FloatArray:
-    """Return values of a user's function, which need not have any outside the domain."""
+    """Return values of a user's function, which need not be defined outside the domain."""
     try:
         return function(X)
     except ProblemError:
@@ -230,14 +231,14 @@ def _tried(function: Function, X: FloatArray) -> FloatArray:
 
 
 def _contrast(values: FloatArray) -> float:
-    """Return a factor with which values are steep, if they vary at all."""
+    """Return a factor that makes values steep, if they vary at all."""
     finite = values[np.isfinite(values)]
     spread = float(np.ptp(finite)) if len(finite) else 0.0
     return 2.0 * _STEEP / spread if spread > 0 else 1.0
 
 
 def _widths(top: FloatArray, values: Place, value: float, beyond: float) -> FloatArray:
-    """Return how far from a place values stay near the one there, along each axis."""
+    """Return the distance along each axis within which values stay close to the one at the top."""
     d = len(top)
     lengths = 2.0 ** np.arange(np.floor(np.log2(_DIGITS)), 1.0)
     rays = top + lengths[:, None, None, None] * np.stack([np.eye(d), -np.eye(d)])

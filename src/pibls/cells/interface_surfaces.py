@@ -1,4 +1,4 @@
-"""Surfaces in space on which a level is zero, as graphs over planes: integrals are those of lines through these."""
+"""Interfaces in space: zero surfaces of a level function, integrated as graphs over coordinate planes."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import LINES, filled
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
 from pibls.quadrature.roots import CLOSE, bracketed
 
-Kinds = Callable[[FloatArray], Any]
+Materials = Callable[[FloatArray], Any]
 
-_DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
+_DEPTH = 0.1  # of a box: half the thickness of the shell in which surface points are searched
 _ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
 _SMALL, _MARGIN = 0.5, 0.1  # of a box
-_UPRIGHT = 0.4  # of a normal: where it is more everywhere, one graph is all of a surface
+_UPRIGHT = 0.4  # component of a normal above which the surface is one graph
 _NODES = 10
 _HALVINGS, _NEAR = 9, 1e-3
 
 
-def changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
-    """Tell at which points of a surface of some size the kinds on both sides differ."""
+def changes(materials: Materials, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
+    """Return at which points of a surface of some size the materials on both sides differ."""
     step = CLOSE * size * normals
-    return np.asarray(kinds(X + step) != kinds(X - step))
+    return np.asarray(materials(X + step) != materials(X - step))
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
-    """The piece, in a box and inside a domain, of the surface on which a level is zero and kinds change."""
+class InterfaceSurface:
+    """The zero surface of a level function between two materials, in a box and inside a domain."""
 
     level: Level
     inside: Callable[[FloatArray], BoolArray]
-    kinds: Kinds
+    materials: Materials
     low: FloatArray
     high: FloatArray
     seeds: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
 
-    def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
+    def within(self, low: FloatArray, high: FloatArray) -> list[InterfaceSurface]:
         """Return the surface in a smaller box, if there is any."""
         own = replace(self, low=low, high=high, seeds=self.points)
         return [own] if len(own.points) else []
 
     @cached_property
     def points(self) -> FloatArray:
-        """Some points of it, as they come, and those known from a larger box: it may be a sliver."""
+        """Some points of the surface, including those found in a larger box: it may be a sliver."""
         return _between(np.concatenate([self._around[self._held], self.seeds]), self.low, self.high)
 
     @cached_property
@@ -58,7 +58,7 @@ class Sheet:
         return self.has(self._around)
 
     def rule(self, low: FloatArray, high: FloatArray, count: int, **more: Any) -> Rule | None:
-        """Return points of it, as many as any polynomials ask for; the box is its own."""
+        """Return its quadrature rule, which is exact enough for any degree; the box is its own."""
         del low, high, count, more
         return self._rule
 
@@ -69,9 +69,9 @@ class Sheet:
         return Rule.joined(rules) if rules else None
 
     def _graphs(self, halvings: int = 0) -> Iterator[Graph]:
-        """Yield graphs that are the surface together: its box is halved until each half has one."""
+        """Yield graphs that together are the surface: the box is halved until each half contains one graph."""
         low, high, last, X = self.low, self.high, halvings == _HALVINGS, self.points
-        # Lines are through what there is: it may be small beside the box.
+        # The lines cover the bounding box of the surface, which may be small in its cell.
         tight = np.stack([X.min(axis=0), X.max(axis=0)]) + _MARGIN * np.outer([-1, 1], high - low)
         if (tight[1] - tight[0] < _SMALL * (high - low)).any() and not last:
             for own in self.within(np.maximum(low, tight[0]), np.minimum(high, tight[1])):
@@ -84,7 +84,7 @@ class Sheet:
         if last or (upright > _UPRIGHT and graph.has(X)):
             yield graph
             return
-        # In the middle of what there is: no tip is left alone.
+        # The cut is in the middle of the surface, so that no tip is isolated.
         cut, middle = int(np.ptp(X, axis=0).argmax()), (X.min(axis=0) + X.max(axis=0)) / 2
         ahead = np.arange(len(low)) == (axis if upright > _UPRIGHT else cut)
         for ends in ((low, np.where(ahead, middle, high)), (np.where(ahead, middle, low), high)):
@@ -93,7 +93,7 @@ class Sheet:
 
     @cached_property
     def _around(self) -> FloatArray:
-        """Some zeros of the level in its box and around it: points next to them, moved onto them."""
+        """Some zeros of the level function in the box and around it, projected from nearby points."""
         low, high, tries = self.low, self.high, _TRIES
         depth = _DEPTH * (high - low)
         while True:
@@ -108,12 +108,12 @@ class Sheet:
             tries *= 4
 
     def has(self, X: FloatArray) -> BoolArray:
-        """Tell which zeros of the level belong to it."""
+        """Return which zeros of the level function belong to the surface."""
         size = float((self.high - self.low).min())
-        return np.asarray(self.inside(X) & changes(self.kinds, X, self.normals(X), size))
+        return np.asarray(self.inside(X) & changes(self.materials, X, self.normals(X), size))
 
     def normals(self, X: FloatArray) -> FloatArray:
-        """Return the direction in which the level rises."""
+        """Return the unit gradients of the level function."""
         slopes = self.level.gradient(X)
         return np.asarray(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
 
@@ -124,52 +124,52 @@ def _between(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A surface in a box that lines along an axis meet once; it may be cut off by more than the box."""
+    """A surface in a box that every line along an axis meets at most once; more than the box may cut it off."""
 
-    sheet: Sheet
+    surface: InterfaceSurface
     axis: int
     rise: float
     cut: bool
 
     def rule(self) -> Rule:
-        """Return points of it, with weights that sum to its area."""
-        low, high = (np.delete(end, self.axis) for end in (self.sheet.low, self.sheet.high))
-        V, weights, _ = filled(self._there, low, high, None, LINES, _NODES)
+        """Return quadrature points, with weights that sum to the area."""
+        low, high = (np.delete(end, self.axis) for end in (self.surface.low, self.surface.high))
+        V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, _NODES)
         X = self._over(V)
-        normals = self.sheet.normals(X)
+        normals = self.surface.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))
 
     def has(self, X: FloatArray) -> bool:
-        """Tell whether it has all of some points of the surface."""
+        """Return whether the graph contains all of the given points of the surface."""
         V = np.delete(X, self.axis, axis=1)
         ends = self._ends(V)
         return bool((ends[0] * ends[1] <= 0).all()) and bool(
-            (np.abs(self._over(V) - X) <= _NEAR * (self.sheet.high - self.sheet.low)).all()
+            (np.abs(self._over(V) - X) <= _NEAR * (self.surface.high - self.surface.low)).all()
         )
 
     def _placed(self, V: FloatArray, t: Any) -> FloatArray:
-        X = np.empty((len(V), len(self.sheet.low)))
-        X[:, np.arange(len(self.sheet.low)) != self.axis], X[:, self.axis] = V, t
+        X = np.empty((len(V), len(self.surface.low)))
+        X[:, np.arange(len(self.surface.low)) != self.axis], X[:, self.axis] = V, t
         return X
 
     def _ends(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the level at both ends of lines."""
-        ends = np.repeat([self.sheet.low[self.axis], self.sheet.high[self.axis]], len(V))
-        values = self.sheet.level(self._placed(np.concatenate([V, V]), ends))
+        """Return the level function at both ends of lines."""
+        ends = np.repeat([self.surface.low[self.axis], self.surface.high[self.axis]], len(V))
+        values = self.surface.level(self._placed(np.concatenate([V, V]), ends))
         return values[: len(V)], values[len(V) :]
 
     def _there(self, V: FloatArray) -> BoolArray:
-        """Tell whether lines meet the surface, with a column for each reason."""
+        """Return whether lines meet the surface, with one column per condition."""
         low, high = self._ends(V)
         held = [low * self.rise < 0, high * self.rise >= 0]
         if self.cut:
             own = np.ones(len(V), dtype=np.bool_)
             met = held[0] & held[1]
-            own[met] = self.sheet.has(self._over(V[met]))
+            own[met] = self.surface.has(self._over(V[met]))
             held.append(own)
         return np.stack(held, axis=1)
 
     def _over(self, V: FloatArray) -> FloatArray:
         """Return where lines meet the surface."""
-        low, high = (np.full(len(V), end[self.axis]) for end in (self.sheet.low, self.sheet.high))
-        return self._placed(V, bracketed(lambda t, row: self.sheet.level(self._placed(V[row], t)), low, high))
+        low, high = (np.full(len(V), end[self.axis]) for end in (self.surface.low, self.surface.high))
+        return self._placed(V, bracketed(lambda t, row: self.surface.level(self._placed(V[row], t)), low, high))

@@ -1,4 +1,4 @@
-"""Where two cells meet inside the domain."""
+"""Finds the faces between the parts of cells: on the sides of cells and on interfaces."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.cutting import Cutter
-from pibls.cells.filling import LINES, filled
-from pibls.cells.ground import Ground, on_faces
+from pibls.cells.interface_surfaces import InterfaceSurface
+from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
-from pibls.cells.sheets import Sheet
 from pibls.cells.surface import PROBES, STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
+from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
@@ -26,34 +26,35 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["Walls"]
+__all__ = ["FaceFinder"]
 
-_NODES = 8  # points on each stretch across a wall in space
-_ROOM = 1.1  # parts may reach a little beyond the outermost of their points
-TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
+_NODES = 8  # points on each segment of a face in space
+_ROOM = 1.1  # parts may reach a little beyond their outermost points
+TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more has no effect
 
 
 @dataclass(eq=False)
-class Walls:
-    """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
+class FaceFinder:
+    """Finds the faces between parts, on the sides of cells and on interfaces, and keeps them."""
 
-    ground: Ground
+    tree_domain: TreeDomain
     reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
-    _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
+    _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _common: dict[bytes, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-        """Points between two reference cells and their weights, the polynomials there and their rise."""
+        """Points on the face between two reference cells, their weights, the polynomials there and their increase."""
         U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
         return (U, weights, *polynomials(U, weights, self.degree))
 
     def common(self, U: FloatArray) -> FloatArray:
-        """Return the polynomials of a whole face by those of a larger one whose coordinates its points have.
+        """Return the matrix from the polynomials of a large face to those of a whole face within it.
 
-        Both faces count as large as the one between two reference cells.
+        ``U`` are the points of the smaller face in the coordinates of the larger one; both are scaled to the reference
+        face.
         """
         place = on_grid(U[[0, -1]]).tobytes()
         if place not in self._common:
@@ -63,7 +64,7 @@ class Walls:
 
     @cached_property
     def _combined(self) -> FloatArray:
-        """The combinations of Legendre's polynomials that are those on a whole face."""
+        """Coefficients of the polynomials of a whole face in Legendre polynomials."""
         U, weights, basis, _ = self.whole
         return np.asarray(np.linalg.lstsq(legendre(U, self.degree) * np.sqrt(weights)[:, None], basis)[0])
 
@@ -73,22 +74,22 @@ class Walls:
         return round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
-        """Return the pieces of a contact inside the domain."""
+        """Return the faces of a contact inside the domain."""
         return self.faces_of([contact])[0]
 
     def faces_of(self, contacts: Sequence[Contact]) -> list[list[Face]]:
-        """Return the pieces of many contacts inside the domain, found at once."""
+        """Return the faces of many contacts inside the domain, found together."""
         keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
         cut = [contact for contact in new.values() if self.reference.dimension == 2 and not self._is_plain(contact)]
-        ranges = self._wall_ranges(cut) if cut else {}
+        ranges = self._contact_ranges(cut) if cut else {}
         for key, contact in new.items():
             self._faces[key] = self._cut_face(contact, ranges.get(contact, []))
         return [self._faces[key] for key in keys]
 
     def _is_plain(self, contact: Contact) -> bool:
-        """Tell whether two whole cells meet, or nothing does."""
+        """Return whether two whole cells meet, or one of both is empty."""
         sides = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         return not all(sides) or all(own[0].whole for own in sides)
 
@@ -108,7 +109,7 @@ class Walls:
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
             share = area / 2 ** len(others)
-            if self._interfaces:
+            if self._interface_conditions:
                 return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
             rise = None if ends is None else ends / np.sqrt(share)
             X = placed((U + 1) / 2)
@@ -117,7 +118,7 @@ class Walls:
             X = contact.low[None]
             return (
                 [self._face(contact, below[0], above[0], X, np.ones(1))]
-                if self.ground.inside(X, contact.below)[0]
+                if self.tree_domain.inside(X, contact.below)[0]
                 else []
             )
         if len(others) == 1:
@@ -125,11 +126,11 @@ class Walls:
         else:
             X = placed(kronecker(4 * len(U), len(others)))
             if (
-                not self.ground.inside(X, contact.below).all()
-                or np.ptp(self.ground.kinds(X))
+                not self.tree_domain.inside(X, contact.below).all()
+                or np.ptp(self.tree_domain.materials(X))
                 or len(below) + len(above) > 2
             ):
-                return self._cut_wall(contact, below, above)
+                return self._cut_contact(contact, below, above)
             rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
         faces = []
         for X, own in rules:
@@ -138,12 +139,12 @@ class Walls:
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
-        """Return the parts on both sides of points of a wall, by their numbers."""
+        """Return the numbers of the parts on both sides of points of a contact."""
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
-    def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
-        """Return the pieces of a wall in space, with points on lines that meet the surfaces that cut it head-on."""
+    def _cut_contact(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
+        """Return the faces of a contact in space, with points on lines that meet the cutting surfaces most directly."""
         others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
 
         def placed(V: FloatArray) -> FloatArray:
@@ -153,7 +154,7 @@ class Walls:
 
         faces = []
         for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
-            # What two small parts share may be small, and has as many lines as any other piece.
+            # A small common piece of two parts has as many lines as a large one.
             low, high = contact.low, contact.high
             for part in (one, two):
                 low = np.maximum(low, part.center - _ROOM * part.half)
@@ -161,11 +162,11 @@ class Walls:
             low, high = low[others], high[others]
             if (high <= low).any():
                 continue
-            inside = self._between(contact, one.kind, two.kind, placed)
-            # Other kinds meet in a wall only if a seam lies in it.
-            if one.kind != two.kind and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
+            inside = self._between(contact, one.material, two.material, placed)
+            # Different materials meet at a side of a cell only if an interface lies in it.
+            if one.material != two.material and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
                 continue
-            V, weights, stretch = filled(inside, low, high, None, LINES, _NODES)
+            V, weights, stretch = quadrature_on_lines(inside, low, high, None, LINES, _NODES)
             X = placed(V)
             sides = self._sides(contact, X[_NODES // 2 :: _NODES])
             own = ((sides[0] == i) & (sides[1] == j))[stretch]
@@ -174,25 +175,25 @@ class Walls:
         return faces
 
     def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
-        """Return a test of whether places of a wall are inside the domain and between two kinds, by columns."""
+        """Return a test, by columns, whether places of a contact lie in the domain between two materials."""
         step, away = self._across(contact)
 
         def inside(V: FloatArray) -> Any:
             X = placed(V)
-            below = self.ground.columns(X, one, step, [contact.below])
+            below = self.tree_domain.inside_columns(X, one, step, [contact.below])
             if one == two and not contact.shift:
                 return below
-            return np.hstack([below, self.ground.columns(X - away, two, -step, [contact.above])])
+            return np.hstack([below, self.tree_domain.inside_columns(X - away, two, -step, [contact.above])])
 
         return inside
 
-    def _wall_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
-        """Return the intervals of walls in a plane that lie inside the domain, each between two kinds."""
-        kinds = [
-            [dict.fromkeys(part.kind for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
+    def _contact_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
+        """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
+        materials = [
+            [dict.fromkeys(part.material for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
             for own in contacts
         ]
-        pairs = [(k, *pair) for k, sides in enumerate(kinds) for pair in product(*sides)]
+        pairs = [(k, *pair) for k, sides in enumerate(materials) for pair in product(*sides)]
         which, one, two = np.array(pairs).T
         low, span = (
             np.array([own.low for own in contacts])[which],
@@ -205,37 +206,41 @@ class Walls:
         def columns(s: FloatArray, row: Any) -> Any:
             X, ahead = low[row], other[row]
             X[np.arange(len(X)), ahead] += span[row, ahead] * s
-            found = self.ground.columns(X, one[row], step[row], below, row)
-            if not self.ground.seams:
+            found = self.tree_domain.inside_columns(X, one[row], step[row], below, row)
+            if not self.tree_domain.interfaces:
                 return found
-            return np.hstack([found, self.ground.columns(X - away[row], two[row], -step[row], above, row)])
+            return np.hstack([found, self.tree_domain.inside_columns(X - away[row], two[row], -step[row], above, row)])
 
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
         ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
-            if not self.ground.seams or end - begin > CLOSE:
+            if not self.tree_domain.interfaces or end - begin > CLOSE:
                 ranges[contacts[k]].append((begin, end))
-        at_tips = self.ground.at_tips
-        return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
+        cut_at_tips = self.tree_domain.cut_at_tips
+        return {
+            own: cut_at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()
+        }
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
-        """Return the way from a wall to points plainly above it, and how far the wall is shifted, on a torus."""
+        """Return the offset from a contact to points clearly above it, and the periodic shift."""
         step, away = np.zeros((2, len(contact.low)))
-        step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
+        step[contact.axis] = min(
+            self.tree_domain.side_offset(contact.below), self.tree_domain.side_offset(contact.above)
+        )
         away[contact.axis] = contact.shift
         return step, away
 
-    def seam_faces(self, cell: Cell) -> list[Face]:
-        """Return the pieces of seams between the parts of a cell."""
-        if not self.ground.seams:
+    def interface_faces(self, cell: Cell) -> list[Face]:
+        """Return the faces on interfaces between the parts of a cell."""
+        if not self.tree_domain.interfaces:
             return []
-        if cell not in self._seam_faces:
-            parts, held = self.cutter.parts(cell), self.ground.pieces(cell)
-            own = [piece for level in self.ground.seams for piece in held[level]] if len(parts) > 1 else []
-            self._seam_faces[cell] = [face for piece in own for face in self._on_seam(cell, parts, piece)]
-        return self._seam_faces[cell]
+        if cell not in self._interface_faces:
+            parts, held = self.cutter.parts(cell), self.tree_domain.pieces(cell)
+            own = [piece for level in self.tree_domain.interfaces for piece in held[level]] if len(parts) > 1 else []
+            self._interface_faces[cell] = [face for piece in own for face in self._on_interface(cell, parts, piece)]
+        return self._interface_faces[cell]
 
-    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
+    def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | InterfaceSurface) -> list[Face]:
         degree = round(TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
@@ -251,9 +256,9 @@ class Walls:
                 own = rule.chosen(chosen)
                 basis, _ = polynomials(places[chosen], own.weights, degree)
                 below, above = parts[one], parts[two]
-                crossed = self._crossed(below, above, own.points, own.normals)
+                conditions = self._conditions_across(below, above, own.points, own.normals)
                 faces.append(
-                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, crossed)
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, conditions)
                 )
         return faces
 
@@ -262,38 +267,38 @@ class Walls:
         degree = round(TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
-        crossed = {} if contact.shift else self._crossed(below, above, X, normals)
-        if crossed:
-            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, crossed)
+        conditions = {} if contact.shift else self._conditions_across(below, above, X, normals)
+        if conditions:
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, conditions)
         return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
 
-    def _crossed(
+    def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
-        """Return the interface conditions across a face from inside to outside, and which part is inside."""
-        if not self._interfaces:
+        """Return the interface conditions that hold across a face, each with the part on its inner side."""
+        if not self._interface_conditions:
             return {}
         step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
-        for statement, holds in self._interfaces.items():
+        for statement, holds in self._interface_conditions.items():
             one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
             if one != two:
                 found[statement] = below if one else above
         return found
 
     @cached_property
-    def _interfaces(self) -> dict[Statement, Function]:
-        """The interface conditions, and for each a function that is one inside."""
-        symbols = self.ground.domain.coordinates
+    def _interface_conditions(self) -> dict[Statement, Function]:
+        """The interface conditions, each with a function that is one inside."""
+        symbols = self.tree_domain.domain.coordinates
         return {
             statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
-            for statement in self.ground.problem.statements
+            for statement in self.tree_domain.problem.statements
             if isinstance(statement.place, Across)
         }
 
 
 def _flattened(rule: Rule) -> FloatArray:
-    """Return the points of a surface seen along its mean normal, if that shows all of it; else as they are."""
+    """Return the points of a surface projected along its mean normal, if the projection is one-to-one."""
     axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
     upright = rule.normals[:, axis]
     return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points

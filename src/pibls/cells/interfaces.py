@@ -1,4 +1,4 @@
-"""Seams: curves and surfaces inside the domain at which data switch, in pieces like those of its boundary."""
+"""Interfaces: curves and surfaces inside the domain at which data jump, in pieces like those of its boundary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.sheets import Kinds, Sheet, changes
+from pibls.cells.interface_surfaces import InterfaceSurface, Materials, changes
 from pibls.cells.surface import Piece
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
@@ -17,12 +17,16 @@ from pibls.problem.level import Level
 from pibls.quadrature.roots import CLOSE, held_ranges
 
 
-def seam_pieces(
-    level: Level, others: Sequence[Level], domain: Domain, inside: Callable[[FloatArray], BoolArray], kinds: Kinds
-) -> list[Piece] | list[Sheet]:
-    """Return the pieces inside a domain of the curves or surfaces on which a level is zero and kinds change.
+def interface_pieces(
+    level: Level,
+    others: Sequence[Level],
+    domain: Domain,
+    inside: Callable[[FloatArray], BoolArray],
+    materials: Materials,
+) -> list[Piece] | list[InterfaceSurface]:
+    """Return the pieces in a domain of the zeros of a level function at which the material changes.
 
-    Kinds change nowhere else than at zeros of this level and of others.
+    The material changes only at zeros of this level function and of ``others``.
 
     Examples
     --------
@@ -31,46 +35,48 @@ def seam_pieces(
     >>> x, y = sp.symbols("x y", real=True)
     >>> disk = Disk((x, y), (0, 0), 1)
     >>> level = Level.of(x + y, (x, y))
-    >>> (piece,) = seam_pieces(level, [], disk, lambda X: disk.level(X) > 0, lambda X: (level(X) > 0).astype(int))
+    >>> (piece,) = interface_pieces(level, [], disk, lambda X: disk.level(X) > 0, lambda X: (level(X) > 0).astype(int))
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
-    from pibls.cells.contours import contours, has_zeros  # imports much of SciPy, which most problems do without
+    from pibls.cells.contours import contours, has_zeros  # imports much of SciPy, which most problems do not need
 
     symbols = domain.coordinates
     if not _is_curve(level, domain):
-        return [Sheet(level, inside, kinds, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
+        return [InterfaceSurface(level, inside, materials, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
-        return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
+        return [half for piece in pieces for half in _kept(piece, others, inside, materials)]
     flat = Level.of(level.expression, symbols[:-1])
     start, stop = domain.bounds[-1]
     curves = contours(flat, domain.bounds[:-1])
     pieces = (Piece(TimedPatch(curve, start, stop), np.array([[0.0, 1.0], [0.0, 1.0]])) for curve in curves)
-    return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
+    return [half for piece in pieces for half in _kept(piece, others, inside, materials)]
 
 
 def _is_curve(level: Level, domain: Domain) -> bool:
-    """Tell whether a level is zero on curves of a plane, which may be the same at all times."""
+    """Return whether the zeros of a level function are curves in a plane, possibly extended through time."""
     symbols = domain.coordinates
     steady = isinstance(domain, Product) and not level.expression.has(symbols[-1])
     return len(symbols) == 2 or (len(symbols) == 3 and steady)
 
 
 def _kept(
-    piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], kinds: Kinds
+    piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], materials: Materials
 ) -> list[Piece]:
-    """Return the pieces of a curve that are inside a domain, and between two kinds."""
+    """Return the pieces of a curve that lie inside the domain, between two materials."""
     held = [
         replace(piece, box=np.vstack([[span], piece.box[1:]]))
         for whole in split_at(piece, others)
         for span in held_ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
-    return [own for own in held if changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
+    return [
+        own for own in held if changes(materials, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]
+    ]
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
-    """Return a piece of a curve, carried through time or not, cut where levels are zero; others are left whole."""
+    """Return a curve, possibly extended through time, cut at the zeros of level functions; surfaces are left whole."""
     if not levels or len(piece.box) - isinstance(piece.patch, TimedPatch) != 1:
         return [piece]
     cuts = [piece.box[0, 0], *sorted(end for level in levels for end in _zeros(piece, level)), piece.box[0, 1]]
@@ -84,7 +90,7 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
-    """Return where a level changes sign along the first parameter of a piece."""
+    """Return the zeros of a level function along the first parameter of a piece."""
     start, stop = piece.box[0]
     spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > CLOSE]

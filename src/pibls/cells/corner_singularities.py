@@ -1,8 +1,8 @@
-"""Where materials meet at a point: powers of the distance that solve the equation there, by the coefficients around it.
+"""Corner singularities: powers of the distance that solve the equation near a point where several materials meet.
 
-Cells that are graded towards the point would find them, but slowly where the power is small: what is left out at the
-point is felt everywhere. So solutions near the point are these functions, times numbers that are found with the rest,
-and what is smooth enough for cells.
+Cells that are graded towards the point resolve such a power slowly if it is small, and the error there spreads
+everywhere. So the solution near the point is written as a sum of these functions, with amplitudes as shared unknowns,
+plus a remainder that cells resolve.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pibls.problem.analysis import analysis_of
 from pibls.quadrature.roots import bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
-    from pibls.cells.ground import Ground
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
+    from pibls.cells.tree_domain import TreeDomain
 
-_HIGHEST = 1.95  # cells find higher powers by themselves
+_HIGHEST = 1.95  # cells resolve higher powers by themselves
 _SCAN = 4001
 _ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
 _HALVINGS, _CLIMBS = 12, 30
@@ -36,21 +36,21 @@ _SAME, _NEAR = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Crossing:
-    """A point, the sectors around it, and the functions that solve the equation in them.
+class CornerSingularity:
+    """A point where sectors of different materials meet, with the singular functions around it.
 
     Attributes
     ----------
     point
-        Where it is.
+        The point.
     starts, widths
-        The angle at which each sector begins, and how wide it is.
+        Start angle and opening angle of each sector.
     exponents
-        Powers of the distance, one per function.
+        Exponent of each function.
     amplitudes
-        A complex number per function and sector: the function is the real part of this times a power.
+        One complex number per function and sector: the function is the real part of amplitude times power.
     radius
-        How far from the point the sectors reach.
+        Radius within which the sectors are exact.
     """
 
     point: FloatArray
@@ -66,9 +66,9 @@ class Crossing:
         return len(self.exponents)
 
     def around(self, cells: Sequence[Cell]) -> tuple[float, list[Cell]]:
-        """Return the cells of a tree in a box around the point, and half its side; none where they are too large.
+        """Return the half side of a square around the point, and the cells that fill it; (0, []) if none do.
 
-        The cells at its edge are not much larger than their distance from the point.
+        Cells at its edge are at most about as large as their distance from the point.
         """
         away = np.array([np.maximum(np.abs(c.low - self.point), np.abs(c.high - self.point)).max() for c in cells])
         near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
@@ -81,7 +81,7 @@ class Crossing:
         return 0.0, []
 
     def values(self, part: CellPart, X: FloatArray, index: MultiIndex) -> FloatArray:
-        """Return a derivative of every function at points of a part: (points, functions)."""
+        """Return a derivative of every function at points of a part, shape (points, functions)."""
         inside = (part.points - self.point) @ np.array([1.0, 1.0j])
         middles = self.starts + self.widths / 2
         aside = np.abs(np.angle(inside[:, None] * np.exp(-1j * middles))) - self.widths / 2
@@ -96,7 +96,7 @@ class Crossing:
         return found
 
     def traced(self, rows: Rows, part: CellPart, face: Face) -> FloatArray:
-        """Return the coefficients on a face of all that the functions have in common with the other side."""
+        """Return the trace coefficients of the functions on a face, in the order of the trace rows."""
         unit, depth = rows.traces.units(face), face.thickness
         found = []
         for number, order in rows.traces.shared(face):
@@ -107,7 +107,7 @@ class Crossing:
         return np.vstack(found)
 
     def projected(self, layout: Layout, part: CellPart) -> FloatArray:
-        """Return weights of a part with which it is as near to the functions as it can be: (functions, weights)."""
+        """Return the weights of a part that fit the functions best in L2, shape (functions, weights)."""
         eye = np.eye(layout.reference.size)
         roots = np.sqrt(part.weights)[:, None]
         nodes = part_values(layout.reference, part, eye, part.points)
@@ -116,9 +116,9 @@ class Crossing:
 
 
 def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) -> Iterator[tuple[float, Any]]:
-    """Yield powers of the distance at which solutions of div(a grad u) = 0 may go, with amplitudes by sector.
+    """Yield the exponents below ``most`` of solutions r^s of div(a grad u) = 0, with amplitudes by sector.
 
-    Sectors with constant coefficients go all around a point.
+    The sectors, each with a constant coefficient, fill the full angle.
 
     Examples
     --------
@@ -135,12 +135,12 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
         ]
 
     def gap(power: float) -> float:
-        # Once around, values and fluxes are what they were: that matrix has an eigenvalue one.
+        # A solution is periodic: once around, value and flux return, so the transfer matrix has the eigenvalue one.
         return float(np.trace(reduce(lambda one, two: two @ one, steps(power))) - 2.0)
 
     for power in _roots(gap, most):
         if abs(power - round(power)) < _NEAR:
-            continue  # polynomials on either side
+            continue  # a polynomial
         around = reduce(lambda one, two: two @ one, steps(power))
         _, sizes, vectors = np.linalg.svd(around - np.eye(2))
         for vector in vectors[sizes < _NEAR * max(1.0, float(np.abs(around).max()))]:
@@ -152,7 +152,7 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
 
 
 def _roots(function: Any, most: float) -> list[float]:
-    """Return where a function that is hardly ever above zero is zero."""
+    """Return the zeros of a function that is positive on very short intervals only, if at all."""
 
     def each(s: FloatArray) -> FloatArray:
         return np.array([function(power) for power in s.ravel()])
@@ -170,12 +170,12 @@ def _roots(function: Any, most: float) -> list[float]:
     return sorted([*bracketed(lambda s, _: each(s), low, high).tolist(), *summits[level].tolist()])
 
 
-def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
-    """Return the points of a plane problem at which coefficients jump and solutions are powers of the distance.
+def corner_singularities(tree_domain: TreeDomain, marks: FloatArray) -> tuple[CornerSingularity, ...]:
+    """Return the corner singularities of a plane problem.
 
-    Marks are points, and planes: those have NaN along the axes that they extend in.
+    ``marks`` are points and coordinate planes; a plane has NaN along the axes it extends in.
     """
-    problem = ground.problem
+    problem = tree_domain.problem
     equations = analysis_of(problem).equations
     if (
         len(problem.domain.space) != 2
@@ -186,17 +186,17 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()
-    candidates = [point for point in _candidates(ground, marks) if ground.inside(point[None]).all()]
-    found = (_crossing(ground, equations[0], point) for point in candidates)
+    candidates = [point for point in _candidates(tree_domain, marks) if tree_domain.inside(point[None]).all()]
+    found = (_singularity(tree_domain, equations[0], point) for point in candidates)
     return tuple(one for one in found if one is not None)
 
 
-def _candidates(ground: Ground, marks: FloatArray) -> list[FloatArray]:
+def _candidates(tree_domain: TreeDomain, marks: FloatArray) -> list[FloatArray]:
     """Return the points at which curves or planes of jumps end or meet."""
     planes = [row for row in marks if np.isnan(row).sum() == 1]
     points = [row for row in marks if np.isfinite(row).all()]
     points += [np.where(np.isnan(one), two, one) for one, two in combinations(planes, 2)]
-    size = np.ptp(ground.domain.bounds, axis=1)
+    size = np.ptp(tree_domain.domain.bounds, axis=1)
     kept: list[FloatArray] = []
     for point in points:
         if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > _NEAR for one in kept):
@@ -204,13 +204,13 @@ def _candidates(ground: Ground, marks: FloatArray) -> list[FloatArray]:
     return kept
 
 
-def _crossing(ground: Ground, equation: Statement, point: FloatArray) -> Crossing | None:
-    names, angles = ground.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    coefficient = _Coefficient(ground.problem, equation, names)
-    radius = float(np.ptp(ground.domain.bounds, axis=1).max())
+def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> CornerSingularity | None:
+    names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    coefficient = _Coefficient(tree_domain.problem, equation, names)
+    radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
     for _ in range(_HALVINGS):
         radius /= 2
-        rings = [coefficient.at(ground, point, share * radius, angles) for share in _RADII]
+        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in _RADII]
         if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
             break
     else:
@@ -220,12 +220,14 @@ def _crossing(ground: Ground, equation: Statement, point: FloatArray) -> Crossin
     (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > _SAME * np.abs(ring).max())
     if len(changes) < 2:
         return None
-    starts = np.array([coefficient.edge(ground, point, radius, angles[k - 1], angles[k]) for k in changes])
+    starts = np.array([coefficient.edge(tree_domain, point, radius, angles[k - 1], angles[k]) for k in changes])
     widths = np.diff(np.append(starts, starts[0] + 2 * np.pi))
     own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
     if not own:
         return None
-    return Crossing(point, starts, widths, np.array([p for p, _ in own]), np.array([a for _, a in own]), radius)
+    return CornerSingularity(
+        point, starts, widths, np.array([p for p, _ in own]), np.array([a for _, a in own]), radius
+    )
 
 
 def _alike(one: FloatArray, two: FloatArray | None) -> bool:
@@ -234,17 +236,17 @@ def _alike(one: FloatArray, two: FloatArray | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Coefficient:
-    """The factor of the Laplacian in an equation that has no other terms."""
+    """The diffusion coefficient of an equation a Δu = f without further terms."""
 
     problem: Problem
     equation: Statement
     names: Sequence[str]
 
-    def at(self, ground: Ground, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
-        """Return it around a point; None where the equation is another one, or the domain ends."""
+    def at(self, tree_domain: TreeDomain, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
+        """Return the coefficient on a circle; None if the equation has another form or the domain ends there."""
         X = point + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        low, high = np.asarray(ground.domain.bounds).T
-        if not ground.inside(X).all() or not ((low < X) & (high > X)).all():
+        low, high = np.asarray(tree_domain.domain.bounds).T
+        if not tree_domain.inside(X).all() or not ((low < X) & (high > X)).all():
             return None
         terms: dict[MultiIndex, FloatArray] = {(2, 0): np.zeros(len(X)), (0, 2): np.zeros(len(X))}
         form = self.equation.form
@@ -256,13 +258,13 @@ class _Coefficient:
         same = np.abs(first - second).max() <= _SAME * size and (np.sign(first) == np.sign(first[0])).all()
         return np.abs(first) if clean and same and size > 0 else None
 
-    def edge(self, ground: Ground, point: FloatArray, radius: float, low: float, high: float) -> float:
-        """Return the angle between two others at which it jumps."""
+    def edge(self, tree_domain: TreeDomain, point: FloatArray, radius: float, low: float, high: float) -> float:
+        """Return the angle between two others at which the coefficient jumps."""
         low = low - 2 * np.pi if low > high else low
-        before = self.at(ground, point, radius / 2, np.array([low]))
+        before = self.at(tree_domain, point, radius / 2, np.array([low]))
 
         def same(angles: FloatArray) -> BoolArray:
-            ring = self.at(ground, point, radius / 2, angles.ravel())
+            ring = self.at(tree_domain, point, radius / 2, angles.ravel())
             if ring is None or before is None:
                 return np.zeros(angles.shape, dtype=np.bool_)
             return np.asarray(np.abs(ring - before) <= _SAME * before).reshape(angles.shape)

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Glue, Layout, Rows, compile_function, contacts, draw_reference, leaves, part_values, refined
+from internals import Layout, Rows, TreeSolver, compile_function, contacts, draw_reference, leaves, part_values, refined
 
 R = sp.Rational
 x, y, z = SPACE = pb.coordinates("x y z")
@@ -64,20 +64,20 @@ def test_surfaces_have_their_area_and_enclose_their_volume(name, times):
     where, domain, area, volume = BODIES[name]
     layout, root = cut(filled_with(10, where, domain), times)
     parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
-    faces = [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
-    kind = layout.ground.kinds(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
+    faces = [face for leaf in leaves(root) for face in layout.interface_faces(leaf)]
+    material = layout.tree_domain.materials(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
     # Slivers at edges may be missed.
     rel = 1e-6 if "sphere" in name or name == "torus" else 5e-4
     assert sum(face.area for face in faces) == pytest.approx(area, rel=rel)
-    inside = sum(part.integrals.sum() for part in parts if part.kind == kind)
+    inside = sum(part.integrals.sum() for part in parts if part.material == material)
     assert inside == pytest.approx(volume, rel=rel)
 
 
-def test_every_part_is_closed_by_walls_and_seams():
+def test_every_part_is_closed_by_cell_sides_and_interfaces():
     layout, root = cut(filled_with(10, SPHERE, BOX), 2)
     parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
     out = {part: np.zeros(3) for part in parts}
-    faces = [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
+    faces = [face for leaf in leaves(root) for face in layout.interface_faces(leaf)]
     for face in [*faces, *(face for contact in contacts(root) for face in layout.faces(contact))]:
         normals = np.eye(3)[[face.axis]] if face.normals is None else face.normals
         flow = (face.weights[:, None] * normals).sum(axis=0)
@@ -93,7 +93,7 @@ def test_a_ball_that_conducts_well_is_known_on_few_cells():
     outside = along - sp.Rational(k - 1, k + 2) * RADIUS**3 * along / sp.sqrt(sum(s**2 for s in AWAY)) ** 3
     exact = compile_function(sp.Piecewise((3 * along / (k + 2), SPHERE), (outside, True)), SPACE)
     layout, root = cut(filled_with(k, SPHERE, BOX, outside), 2, 8)
-    fit = Glue(Rows(layout)).solve(root)
+    fit = TreeSolver(Rows(layout)).solve(root)
     off, size = 0.0, 0.0
     for part, weights in fit.weights.items():
         values = exact(part.points)

@@ -1,0 +1,137 @@
+"""The first word on a problem, before anything is solved: whether its conditions are as many as it needs.
+
+What is said holds for certain. Where counting cannot tell, as of transport, of coefficients that vanish at the boundary
+and of problems with measurements, nothing is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pibls.evolution import Evolution, find_evolution
+from pibls.geometry import Interval, TimeInterval
+from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
+from pibls.problem.analysis import analysis_of
+from pibls.wellposed.boundary_counts import (
+    conditions,
+    equations_in_words,
+    exceeding,
+    has,
+    joined,
+    lacking,
+    named,
+    number,
+)
+from pibls.wellposed.counting import conditions_needed, too_few
+from pibls.wellposed.levels import free_level, free_motion
+from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
+
+__all__ = ["first_word"]
+
+
+def first_word(problem: Problem) -> str:
+    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> import pibls as pb
+    >>> x, y = pb.coordinates("x y")
+    >>> u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    >>> three = square.left | square.bottom | square.top
+    >>> problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0, on=three)])
+    >>> print(first_word(problem)[:85])
+    The solution is not unique: right has no condition; -laplacian(u) = 1 needs one there
+    >>> first_word(pb.Problem(problem.equations, square, [pb.Dirichlet(u, 0)]))
+    ''
+    """
+    return "" if _is_given_everywhere(problem) else problem.once(_told)
+
+
+def _told(problem: Problem) -> str:
+    measured = any(s.targets is not None or isinstance(s.place, Averages) for s in problem.statements)
+    if problem.parameters or problem.unknown_functions or measured:
+        return ""
+    evolution = find_evolution(problem) if problem.domain.time is not None else None
+    if isinstance(evolution, Evolution) and evolution.lacks:
+        return evolution.lacks
+    if problem.domain.space and (backwards := _backwards(problem)):
+        return backwards
+    counted = (_count(problem, subsystem) for subsystem in subsystems_of(problem))
+    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem)
+
+
+def _backwards(problem: Problem) -> str:
+    """Say which field is given at the last time instead of the first, if its equation diffuses."""
+    given = [(s, s.place.part) for s in problem.statements if isinstance(s.place, OnPart)]
+    final = getattr(problem.domain, "final", None)
+    last = [s for s, part in given if part == final]
+    others = problem.with_statements([s for s in problem.statements if s not in last])
+    forward = find_evolution(others) if last else None
+    if not isinstance(forward, Evolution):
+        return ""
+    for name, count in (conditions_needed(forward) or {}).items():
+        first = any(name in s.form.fields for s, part in given if part == problem.domain.initial)
+        if count and forward.orders[name] == 1 and not first and any(name in s.form.fields for s in last):
+            return (
+                f"The solution is unstable: {name} is given at the last time and not at the first, and its equation "
+                f"diffuses: it damps waves the faster the shorter they are, so that the past cannot be told from the "
+                f"last values. Give Initial({name}, ...) instead, or check the signs of the highest derivatives."
+            )
+    return ""
+
+
+def _is_given_everywhere(problem: Problem) -> bool:
+    """Tell whether each field has conditions of its own, all along the boundary, for half of its derivatives."""
+    given = [s.form for s in problem.statements if s.place == OnPart(problem.domain.boundary) and s.form.is_linear]
+    for name in problem.field_names:
+        own = [{term.order for term in form.terms} for form in given if {term.field for term in form.terms} == {name}]
+        terms = (term for e in analysis_of(problem).equations for term in e.form.terms if term.field == name)
+        if {0} not in own or 2 * len(own) < max((term.order for term in terms), default=0):
+            return False
+    return problem.domain.time is None
+
+
+def _count(problem: Problem, subsystem: Subsystem) -> str:
+    """Say where a subsystem has too few conditions."""
+    given = [s for s in problem.statements if not s.is_equation and set(subsystem.fields) & set(s.form.fields)]
+    if len(problem.domain.coordinates) == 1:
+        return _count_on_line(problem, subsystem, given)
+    needed = subsystem.degree // 2
+    place, found = lacking(problem, given, needed) if needed and not problem.domain.boundary.empty else ("", 0)
+    if not place or conditions_of(problem, subsystem) is None:
+        return ""
+    many, count = exceeding(problem, given, needed)
+    if many:
+        return (
+            f"The solution is unstable: {has(place, found)}, and {has(many, count)}; "
+            f"{equations_in_words(problem, subsystem.equations)} needs {number(needed)} on every part of the boundary. "
+            "More conditions in one place do not make up for those that are missing in another. Move them."
+        )
+    bare = [
+        name for name in subsystem.fields if not lacking(problem, [s for s in given if name in s.form.fields], 1)[0]
+    ]
+    names = [name for name in subsystem.fields if name not in bare] or list(subsystem.fields)
+    return too_few(problem, subsystem.equations, place, names, found, needed)
+
+
+def _count_on_line(problem: Problem, subsystem: Subsystem, given: list[Statement]) -> str:
+    """Say how many conditions there are on a line, and where, if they are too few."""
+    line: Any = problem.domain
+    uncountable = any(isinstance(s.place, Across) or not s.form.is_linear for s in given)
+    if uncountable or not isinstance(line, Interval | TimeInterval):
+        return ""
+    ends = [s.place.part for s in given if isinstance(s.place, OnPart)]
+    points = [len(s.place.points) for s in given if isinstance(s.place, AtPoints)]
+    others = sum(points) + len(given) - len(ends) - len(points)
+    counts = {n: sum(bool(own.contains(part.sample(1).points)) for own in ends) for n, part in named(problem).items()}
+    total, needed = sum(counts.values()) + others, subsystem.degree
+    if total >= needed or conditions_of(problem, subsystem) is None:
+        return ""
+    told = [f"{number(count) if count else 'none'} on {name}" for name, count in counts.items()]
+    places = "" if others else f", {joined(told)}"
+    have = f"{joined(subsystem.fields)} {'have' if len(subsystem.fields) > 1 else 'has'} {conditions(total)}{places}"
+    return (
+        f"The solution is not unique: {have}; {equations_in_words(problem, subsystem.equations)} needs "
+        f"{number(needed)} in all. Add what is missing, as Dirichlet({subsystem.fields[0]}, ..., on=...)."
+    )
