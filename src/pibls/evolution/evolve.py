@@ -107,15 +107,15 @@ def transits(evolution: Evolution) -> float:
 def suits_lines(problem: Problem) -> bool:
     """Tell whether lines are tried first.
 
-    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
-    of space and time can hold.
+    For what moves nonlinearly, where space has more than one dimension, so that cells in space and time are dear, and
+    where more happens than a network over all of space and time can hold.
     """
     return problem.domain.time is not None and problem.once(_suits_lines)
 
 
 def _suits_lines(problem: Problem) -> bool:
-    if not problem.is_linear or len(problem.domain.coordinates) == 4:
-        return True
+    if not problem.is_linear or len(problem.domain.space) > 1:
+        return not problem.is_linear or len(problem.domain.coordinates) <= 4
     evolution = find_evolution(problem) if len(problem.domain.coordinates) < 4 else None
     # Conditions beyond those that are needed are better left to a check than to a compromise.
     return isinstance(evolution, Evolution) and (

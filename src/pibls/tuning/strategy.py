@@ -85,8 +85,8 @@ class Strategy:
         free = self.device is None and self.nodes is None and not late and suits_cells(problem)
         both = free and isinstance(find_evolution(problem), Evolution)
         if self.start is None and not self.continuation and suits_lines(problem):
-            # Cells of a plane and time are dearer than lines.
-            both = both and len(problem.domain.space) < 2
+            # Cells of a plane and time are dearer than lines, and in a nonlinear iteration too dear.
+            both = both and (problem.is_linear or len(problem.domain.space) < 2)
             evolved = self._by_lines(MOST if both else 1.0)
             if isinstance(evolved, Solution):
                 if both and _is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
