@@ -261,7 +261,7 @@ def test_as_a_process_in_a_pipe_that_is_closed(cosine):
     complaint = process.stderr.read()
     process.stderr.close()
     assert process.wait(timeout=120) == 0
-    assert all(line.startswith((b"scan ", b"solve ", b"estimate ")) for line in complaint.splitlines())
+    assert all(line.startswith((b"choosing ", b"solving ", b"estimating ")) for line in complaint.splitlines())
     assert cosine.with_name("values.csv").is_file()
 
 
@@ -302,7 +302,7 @@ def test_values_go_to_standard_output_where_asked_for(cosine, tmp_path, monkeypa
 def test_a_log_gets_a_line_per_stage(cosine):
     lines = call("solve", "zoo:l_shape", "--tol", 1e-4).stderr.splitlines()
     assert len(lines) > 2
-    assert all(line.startswith("solve ") and "weights" not in line and "error" in line for line in lines)
+    assert all(line.startswith("solving ") and "weights" not in line and "error" in line for line in lines)
     assert len(set(lines)) == len(lines)
     assert call("solve", "zoo:poisson", "--tol", 1e-4, "--quiet").stderr == ""
 

@@ -16,7 +16,7 @@ import pibls
 ROOT = Path(pibls.__file__).parent
 # Modules of one row may not import each other unless they are one package.
 ORDER = [
-    {"errors", "status", "interrupts", "writing"},
+    {"errors", "status", "interrupts", "markup", "writing"},
     {"checks"},
     {"limits", "reading"},
     {"runtime"},
@@ -48,6 +48,7 @@ ORDER = [
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # A solution offers quantities, plot() and grow(), a problem to_text(), which live to their right: the import waits.
 DEFERRED = {("solution", "quantities"), ("solution", "report"), ("solution", "tuning"), ("problem", "text")}
+DEFERRED |= {("geometry", "report")}  # a domain offers plot()
 HEAVY = (
     "torch",
     "matplotlib",

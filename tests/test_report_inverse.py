@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import pibls as pb
 from internals import Parameter, Parameters
@@ -77,6 +78,22 @@ def test_expressions_and_scattered_points_have_no_band():
     assert [text.get_text() for text in slopes.get_legend().get_texts()] == ["fit", "measured"]
     scattered = pb.solve(pb.problems.inverse.robin_coefficient(noise=0.01)).plot("fit").axes[0]
     assert (scattered.get_xlabel(), scattered.get_ylabel()) == ("fit", "measured")
+
+
+def test_sensors_at_a_few_times_have_a_curve_each():
+    t = pb.coordinates("t")
+    w, k = pb.field("w", X, t), pb.unknown("k")
+    domain = pb.Interval((X, 0, 1)) * pb.TimeInterval(t, 0, 0.2)
+    sensors = np.array([(place, time) for time in (0.1, 0.2) for place in np.linspace(0.1, 0.9, 5)])
+    values = np.sin(np.pi * sensors[:, 0]) * np.exp(-0.5 * np.pi**2 * sensors[:, 1])
+    known = [pb.Dirichlet(w, 0), pb.Initial(w, sp.sin(sp.pi * X)), pb.Observation(w, sensors, values, noise=0.01)]
+    found = pb.solve(pb.Problem(sp.Eq(w.diff(t), k * w.diff(X, 2)), domain, known), tol=1e-4)
+    fit = found.plot("fit").axes[0]
+    assert [text.get_text() for text in fit.get_legend().get_texts()] == ["t = 0.1", "t = 0.2"]
+    first, second = (entry for entry in fit.lines if len(entry.get_xdata()) > 100)
+    assert second.get_ydata() == pytest.approx(found(x=second.get_xdata(), t=0.2))
+    assert [container.lines[0].get_ydata().size for container in fit.containers] == [5, 5]
+    assert first.get_ydata().max() > second.get_ydata().max()
 
 
 def test_a_fit_needs_measurements():

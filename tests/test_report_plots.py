@@ -104,9 +104,10 @@ def test_a_line_shows_the_values_of_the_solution_and_the_exact_ones_dashed(line)
     assert titles(figure) == ["Solution u", "Absolute error of u"]
 
 
-def test_without_an_exact_solution_the_residual_is_shown():
+def test_residuals_are_shown_on_request():
     found = make(Interval((x, 0, 2)), sp.sin(3 * x), known=False, nodes=10)
-    figure = plot(found, n=40)
+    assert titles(plot(found, n=40)) == ["Solution u"]
+    figure = plot(found, n=40, residuals=True)
     grid = np.linspace(0, 2, 40)
     assert titles(figure) == ["Solution u", "Absolute residual of the equation"]
     assert len(figure.axes[0].lines) == 1
@@ -252,7 +253,7 @@ def test_more_coordinates_and_time_show_the_middle():
 
 
 def test_several_fields_stand_side_by_side(system):
-    figure = plot(system, n=8)
+    figure = plot(system, n=8, residuals=True)
     assert titles(figure) == [
         "Solution u",
         "Solution v",
@@ -327,6 +328,30 @@ def test_a_strip_is_not_drawn_to_scale():
     assert plot(found, "exact", n=N).axes[0].get_aspect() == "auto"
 
 
+def boxes(figure):
+    figure.draw_without_rendering()
+    return [axes.get_position() for axes in figure.axes]
+
+
+def test_maps_of_a_channel_stand_one_above_the_other_and_use_the_width():
+    figure = plot(make(Rectangle((x, 0, 10), (y, 0, 1)), x + y), n=N)
+    upper, lower = boxes(figure)
+    assert [axes.get_aspect() for axes in figure.axes] == [1.0, 1.0]
+    assert upper.y0 > lower.y1
+    assert min(upper.width, lower.width) > 0.75
+    left, right = boxes(plot(make(Rectangle((x, 0, 1), (y, 0, 10)), x + y), n=N))
+    assert left.x1 < right.x0
+
+
+def test_frames_of_a_channel_have_their_errors_beside_them():
+    found = make(Rectangle((x, 0, 5), (y, 0, 1)) * TimeInterval(t, 0, 3), x + y - t)
+    figure = plot(found, n=N)
+    places = boxes(figure)
+    assert titles(figure)[:2] == ["Solution u: t = 0", "Absolute error of u: t = 0"]
+    assert places[0].x1 < places[1].x0
+    assert [places[i].y0 for i in range(0, 8, 2)] == sorted((places[i].y0 for i in range(0, 8, 2)), reverse=True)
+
+
 def test_given_axes(square):
     figure = Figure()
     pair = figure.subplots(1, 2)
@@ -379,6 +404,33 @@ def test_nothing_global_is_touched_and_notebooks_get_a_picture():
 def test_refusals(square, options, message):
     with pytest.raises(InputError, match=message):
         plot(square, n=options.pop("n", 4), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"along": ((0, 0), (0, 0))}, "'along' parameter of plot must be two different points of 2 numbers"),
+        ({"along": "x"}, "'along' parameter of plot"),
+        ({"along": ((5, 5), (6, 5))}, r"has no points in .* from \(5, 5\) to \(6, 5\)"),
+        ({"along": ((0, 0), (1, 1)), "at": {"x": 0.5}}, "'at' may fix the time alone"),
+        ({"along": ((0, 0), (1, 1)), "arrows": (x, y)}, "'arrows' parameter of plot is for maps of two coordinates"),
+        ({"arrows": x}, "'arrows' parameter of plot must be a pair"),
+        ({"streamlines": (x, 1)}, "'streamlines' parameter of plot must be a pair"),
+        ({"deformed": "much"}, "'deformed' parameter of plot"),
+        ({"deformed": 2.0}, "first 2 fields for the displacements along x, y. This problem has 1"),
+        ({"extremes": 1}, "'extremes' parameter of plot must be True or False"),
+        ({"residuals": "all"}, "'residuals' parameter of plot must be True or False"),
+        ({"label": 3}, "'label' parameter of plot must be a text"),
+        ({"cmap": "rainbows"}, "'cmap' parameter of plot must be the name of a Matplotlib colour map"),
+        ({"what": x, "field": "u"}, "'field' parameter of plot has no meaning for an expression"),
+        ({"what": "estimate"}, "no estimated error at points"),
+        ({"what": "deviation"}, "no standard deviation"),
+        ({"ax": 3}, "'axes' parameter of plot must be 1 Matplotlib axes"),
+    ],
+)
+def test_refusals_of_overlays(square, options, message):
+    with pytest.raises(InputError, match=message):
+        plot(square, n=4, **options)
 
 
 def test_refusals_that_need_a_problem_of_their_own(system):

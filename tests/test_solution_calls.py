@@ -237,7 +237,7 @@ def test_html_is_escaped(waves):
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "&lt;b&gt;&amp;" in page
-    assert "<td>1.0e+00</td><td>2.0e+00</td>" in page
+    assert "<td style='text-align:left'>1.0e+00</td><td style='text-align:left'>2.0e+00</td>" in page
     assert set(re.findall(r"</?(\w+)", page)) == {"table", "tr", "th", "td"}
 
 

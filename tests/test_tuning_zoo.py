@@ -1,6 +1,8 @@
 """The automatic solver reaches its tolerance, knows its error, and says what is wrong with a problem that has none."""
 
 import io
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from internals import (
     Fitting,
     Judge,
     Progress,
+    _Line,
     contradiction_of,
     find_ambiguity,
     joint_defects,
@@ -149,6 +152,36 @@ def test_progress_is_shown_where_asked_and_nowhere_else(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     screen = io.StringIO()
     monkeypatch.setattr("sys.stderr", screen)
-    with reporter(True) as report:
+    with reporter(True, tolerance=1e-6) as report:
         report(Progress("solve", 1.0, 100, 1e-3, 1e-4))
-    assert str(Progress("solve", 1.0, 100, 1e-3, 1e-4)) == "solve      1.0 s  100 nodes  residual 1e-03  error 1e-04"
+    first, *_, last = screen.getvalue().split("\r")[1:-1]
+    assert first.startswith("solving")
+    assert first.split()[1:4] == ["1.0", "s", "100"]
+    assert last.strip() == ""
+
+
+def test_progress_is_one_line_in_a_notebook(monkeypatch, capsys):
+    class Shell:
+        kernel = object()
+
+    notebook = types.ModuleType("IPython")
+    notebook.get_ipython = Shell
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    with reporter(None, tolerance=1e-6) as report:
+        report(Progress("estimate", 1.0))
+    shown, complained = capsys.readouterr()
+    assert complained == ""
+    assert "\n" not in shown
+    assert shown.startswith("\restimating the error")
+    assert "tolerance 1e-06" in shown
+
+
+def test_the_clock_of_progress_goes_on_between_steps(monkeypatch):
+    screen, ticks = io.StringIO(), iter([0.0, 2.5])
+    line = _Line(screen, 60)
+    monkeypatch.setattr("pibls.tuning.progress.time", types.SimpleNamespace(perf_counter=lambda: next(ticks)))
+    waits = iter([False, True])
+    line.ended = types.SimpleNamespace(wait=lambda _: next(waits))
+    line.tell(Progress("solve", 1.0))
+    line._tick()
+    assert [text.split()[1] for text in screen.getvalue().split("\r")[1:]] == ["1.0", "3.5"]

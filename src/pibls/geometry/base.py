@@ -17,6 +17,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, refusal, shorten
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.description import Arguments
+from pibls.geometry.drawable import Drawable
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
@@ -26,7 +27,6 @@ from pibls.quadrature.rules import Rule
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
 LevelIn = Callable[[FloatArray], FloatArray] | bool
-
 KINDS: dict[str, type[Domain]] = {}  # the classes of domains by name
 
 
@@ -63,7 +63,7 @@ def check_coordinates(value: object, owner: str, count: int | None = None) -> tu
     return symbols
 
 
-class Domain(FieldState, ABC):
+class Domain(FieldState, Drawable, ABC):
     """A set of points with a boundary: a shape in space, an interval of time, or their product.
 
     Domains are values: equal when they describe the same set in the same way, hashable, never changed.

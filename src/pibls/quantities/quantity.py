@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pibls.checks import FloatArray
+from pibls.markup import facts
 
 __all__ = ["Quantity"]
 
@@ -49,6 +50,12 @@ class Quantity:
 
     def __repr__(self) -> str:
         return f"Quantity({self})"
+
+    def _repr_html_(self) -> str:
+        entries = [("value", _shown(self.value, self.error)), ("estimated error", f"{self.error:.2g}")]
+        if self.place is not None:
+            entries.append(("place", ", ".join(f"{x:.6g}" for x in self.place)))
+        return facts([*entries, *([("note", self.note)] if self.note else [])])
 
 
 def _shown(value: float, error: float) -> str:

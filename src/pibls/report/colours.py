@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ MAGNITUDE = "magma"
 _SIGNED_SHARE = 0.1
 _TAIL = 0.02
 _DEEPEST = 1e-8
+_ENDS = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,19 +27,33 @@ class Scale:
 
     norm: Any
     colours: str
+    extend: str = "neither"  # the ends of the colour bar beyond which there are values
 
 
-def value_scale(values: FloatArray) -> Scale:
+def value_scale(values: FloatArray, *, steep: bool = False) -> Scale:
     """Return the scale for values: symmetric about zero if both signs matter, from lowest to highest otherwise.
 
     A sign counts as soon as it reaches a tenth of the largest size, so that round-off below zero does not change the
-    picture of a positive solution.
+    picture of a positive solution. What is ``steep``, such as a stress in a corner, may be so much larger in one place
+    that nothing would be seen elsewhere: then the scale ends before it, and the colour bar shows that it does.
 
     >>> scale = value_scale(np.array([-0.5, 2.0]))
     >>> scale.colours, scale.norm.vmin, scale.norm.vmax
     ('RdBu_r', -2.0, 2.0)
     """
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    least, most = float(np.nanmin(values)), float(np.nanmax(values))
+    low, high = least, most
+    if steep:
+        middle, ends = float(np.nanmedian(values)), np.nanquantile(values, [_TAIL, 1.0 - _TAIL])
+        reach = 3.0 * float(np.abs(ends - middle).max())
+        if reach > 0.0:
+            low, high = max(low, middle - reach), min(high, middle + reach)
+    scale = _spread_over(low, high)
+    below, above = least < scale.norm.vmin, most > scale.norm.vmax
+    return replace(scale, extend=_ENDS[below, above])
+
+
+def _spread_over(low: float, high: float) -> Scale:
     largest = max(abs(low), abs(high))
     if low < 0.0 < high and min(-low, high) >= _SIGNED_SHARE * largest:
         largest = _rounded_up(largest, largest)

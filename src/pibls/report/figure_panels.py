@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,43 +15,31 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.report.colours import Scale, magnitude_scale, value_scale
-from pibls.report.drawing import (
-    Picture,
-    add_colour_bar,
-    draw_lines,
-    draw_map,
-    draw_seams,
-    draw_walls,
-    extended,
-    is_to_scale,
-    mark_walls,
-)
+from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, extended, is_long, is_to_scale
+from pibls.report.options import Over
+from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
 from pibls.report.quantities import PictureQuantity
-from pibls.report.views import CloudView, View
-
-
-@dataclass(frozen=True)
-class Over:
-    """Overlays of maps and graphs: where cells meet in a view, and which material is where, if asked for."""
-
-    walls: Callable[[View | CloudView], FloatArray] | None = None
-    kinds: Callable[[FloatArray], FloatArray] | None = None
-
+from pibls.report.views import AnyView, View
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
 
 
 def new_figure(rows: list[list[Panel]]) -> tuple[Figure, list[list[Any]]]:
-    """Return a figure of a size that suits the panels, and axes for each."""
-    sizes = [[_size(panel, row, len(rows) == 1) for panel in row] for row in rows]
-    columns = max(len(row) for row in rows)
+    """Return a figure of a size that suits the panels, and axes for each; long maps stand one above the other."""
+    stacked = not rows[0][0].is_line and is_long(rows[0][0].views[0])
+    beside = stacked and is_frames(rows[0]) and len(rows) == 2  # values on the left, errors on the right
+    laid = [list(pair) for pair in zip(*rows, strict=True)] if beside else rows
+    laid = [[panel] for row in rows for panel in row] if stacked and not beside else laid
+    sizes = [[_size(panel, row, len(rows) == 1) for panel in row] for row in laid]
+    columns = max(len(row) for row in laid)
     heights = [max(height for _, height in row) for row in sizes]
     widths = [max(row[i][0] for row in sizes if i < len(row)) for i in range(columns)]
-    figure = Picture(figsize=(sum(widths), sum(heights)), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
-    grid = figure.add_gridspec(len(rows), columns, width_ratios=widths, height_ratios=heights)
-    return figure, [[figure.add_subplot(grid[i, j]) for j in range(len(row))] for i, row in enumerate(rows)]
+    figure = Picture(figsize=(sum(widths), sum(heights) + 0.2), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
+    grid = figure.add_gridspec(len(laid), columns, width_ratios=widths, height_ratios=heights)
+    made = {id(panel): figure.add_subplot(grid[i, j]) for i, row in enumerate(laid) for j, panel in enumerate(row)}
+    return figure, [[made[id(panel)] for panel in row] for row in rows]
 
 
 def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
@@ -61,10 +49,15 @@ def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
         return (_LINE_WIDTH if len(row) == 1 else _MAP_WIDTH), height
     view = panel.views[0]
     width = _FRAME_WIDTH if is_frames(row) else _MAP_WIDTH
-    inner = width - (0.5 if is_frames(row) else 1.3)
+    if is_long(view):
+        width = _MAP_WIDTH * (2.0 if len(row) == 1 else 1.3)
+    margin = 0.5 if is_frames(row) else 1.3
+    inner = width - margin
     across, along = (high - low for low, high in view.limits)
     shape = along / across if is_to_scale(view) else 0.95
-    return width, float(np.clip(inner * shape, 0.9, 2.2 * inner)) + 0.8
+    height = float(np.clip(inner * shape, 0.5, 2.2 * inner))
+    # A slim map takes no more width than it needs, and its title.
+    return max(min(inner, height / shape) + margin, 0.6 * width), height + 0.8
 
 
 def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, list[list[Any]]]:
@@ -83,53 +76,66 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
     return flat[0].figure, [[next(remaining) for _ in row] for row in rows]
 
 
-def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any, over: Over) -> None:
+def draw_panels(rows: list[list[Panel]], places: list[list[Any]], over: Over) -> None:
     """Draw every panel into its axes, with its overlays."""
     for row, row_axes in zip(rows, places, strict=True):
         if is_frames(row):
-            _draw_frames(row, row_axes, levels, over)
+            _draw_frames(row, row_axes, over)
             continue
         for panel, axes in zip(row, row_axes, strict=True):
             if panel.is_line:
-                curves = draw_lines(axes, panel.views, panel.quantity, panel.reference)
-                if over.walls is not None:
-                    mark_walls(axes, curves, [over.walls(view) for view in panel.views])
+                _draw_graph(panel, axes, over)
             else:
                 values = panel.views[0].evaluate(panel.quantity.function)
-                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels, over))
+                scale = _scale(panel, values)
+                artist = _draw_map(panel, axes, values, scale, over)
+                add_colour_bar(axes, artist, panel.quantity.unit, scale.extend)
             axes.set_title(panel.title, fontsize=10)
 
 
-def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any, over: Over) -> None:
+def _draw_graph(panel: Panel, axes: Any, over: Over) -> None:
+    curves = draw_lines(axes, panel.views, panel.quantity, panel.reference)
+    if over.walls is not None:
+        mark_walls(axes, curves, [over.walls(view) for view in panel.views])
+    if over.extremes and not panel.quantity.magnitude:
+        for view in panel.views:
+            mark_extremes(axes, view, view.evaluate(panel.quantity.function), panel.quantity)
+
+
+def _draw_frames(row: list[Panel], row_axes: list[Any], over: Over) -> None:
     """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
     pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
-    scale = _scale(row[0], np.stack(pictures))
+    scale, stacked = _scale(row[0], np.stack(pictures)), is_long(row[0].views[0])
     for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
-        artist = _draw_map(panel, axes, values, scale, levels, over)
+        artist = _draw_map(panel, axes, values, scale, over)
         place = panel.views[0].place
-        axes.set_title(place if i else f"{panel.quantity.title}\n{place}", fontsize=9, loc="left")
-        if i:
+        together = ": " if stacked else "\n"
+        axes.set_title(place if i else f"{panel.quantity.title}{together}{place}", fontsize=9, loc="left")
+        if stacked and i < len(row) - 1:
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
+        elif i and not stacked:
             axes.set_ylabel("")
             axes.tick_params(labelleft=False)
-    add_colour_bar(row_axes[-1], artist)
+    add_colour_bar(row_axes[-1], artist, row[0].quantity.unit, scale.extend)
 
 
 def _scale(panel: Panel, values: FloatArray) -> Scale:
-    return magnitude_scale(values) if panel.quantity.magnitude else value_scale(values)
+    quantity = panel.quantity
+    scale = magnitude_scale(values) if quantity.magnitude else value_scale(values, steep=quantity.steep)
+    return scale if quantity.colours is None else replace(scale, colours=quantity.colours)
 
 
-def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any, over: Over) -> Any:
-    view, magnitude = panel.views[0], panel.quantity.magnitude
-    artist = draw_map(axes, view, values, scale, None if magnitude else levels)
-    if over.walls is not None:
-        draw_walls(axes, view, over.walls(view), bright=magnitude)
-    if over.kinds is not None and isinstance(view, View):
-        draw_seams(axes, view, view.seams(over.kinds), bright=magnitude)
+def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, over: Over) -> Any:
+    view, quantity = panel.views[0], panel.quantity
+    if over.deformation is not None and isinstance(view, View):
+        return draw_deformed(axes, view, values, scale, over.deformation)
+    artist = draw_map(axes, view, values, scale)
+    draw_over(axes, view, values, quantity, over)
     return artist
 
 
-_ACROSS = 60  # facets along a patch as large as the whole surface
-_FEWEST = 4
+_ACROSS = 150  # facets along a patch as large as the whole surface
 _DARKEST = 0.75
 _LIGHT = np.array([0.3, -0.5, 0.81])
 
@@ -175,7 +181,7 @@ def _light(corners: FloatArray) -> float:
 def _facets(domain: Any, across: int) -> list[FloatArray]:
     patches = [patch for patch in domain.boundary.patches if not patch.empty]
     whole = sum(patch.measure for patch in patches)
-    counts = [max(_FEWEST, round(across * float(np.sqrt(patch.measure / whole)))) for patch in patches]
+    counts = [max(4, round(across * float(np.sqrt(patch.measure / whole)))) for patch in patches]
     return [corners for patch, m in zip(patches, counts, strict=True) for corners in patch.facets(m)]
 
 
@@ -184,7 +190,7 @@ class Film:
     """A row of panels whose picture changes with time."""
 
     panels: list[Panel]  # one per quantity, over the first view
-    views: Sequence[View | CloudView]  # one per time
+    views: Sequence[AnyView]  # one per time
     times: FloatArray
     said: str  # about the solution, on every frame
 

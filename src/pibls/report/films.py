@@ -12,6 +12,7 @@ from pibls.errors import InputError, MissingDependencyError
 from pibls.report.panels import Panel
 from pibls.report.quantities import choose_fields, quantities
 from pibls.report.views import choose_views
+from pibls.report.wording import said
 from pibls.solution import Solution
 from pibls.solution.storage import write_file
 
@@ -72,7 +73,7 @@ def animate(
     # Matplotlib takes a while to import, and most runs make no film.
     from pibls.report.figure_panels import Film
 
-    film = Film([Panel(quantity, (views[0],)) for quantity in shown], views, times, _said(solution))
+    film = Film([Panel(quantity, (views[0],)) for quantity in shown], views, times, said(solution))
     writer = _writer(target.suffix.lower(), rate)
     return write_file(target, lambda place: film.write(place, writer))
 
@@ -88,8 +89,3 @@ def _writer(ending: str, fps: float) -> Any:
             "manager of your system, or write a .gif file."
         )
     return FFMpegWriter(fps=fps)  # type: ignore[arg-type]
-
-
-def _said(solution: Solution) -> str:
-    estimate = solution.error_estimate
-    return str(solution.status) if estimate is None else f"{solution.status}, estimated error {estimate:.0e}"

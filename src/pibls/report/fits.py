@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import InputError
 from pibls.problem import AtPoints, Statement
-from pibls.report.drawing import BLUE, INK, RED, Picture
+from pibls.report.drawing import BLUE, INK, RED, Picture, tell_status
+from pibls.report.wording import lettered
 from pibls.solution import Solution
 from pibls.solution.field_functions import ResidualFunction
 
 _WIDTH, _HEIGHT = 8.6, 2.9  # inches of a row: fit and residuals
-_LINE = 300
 _FAR = 3.0  # standard deviations beyond which a residual is marked
 
 
@@ -39,12 +41,22 @@ class _Set:
         """The measured values less those of the solution."""
         return -ResidualFunction(self.solution, self.statement).values()
 
+    @cached_property
+    def lines(self) -> tuple[int, list[IntArray]] | None:
+        """The coordinate along which the points lie on a few lines, and the numbers of the points on each of them."""
+        place, found = self.statement.place, []
+        points = place.points if isinstance(place, AtPoints) else np.empty((0, 0))
+        for axis in range(points.shape[1]):
+            which = np.unique(np.delete(points, axis, axis=1), axis=0, return_inverse=True)[1].ravel()
+            found.append((axis, [np.flatnonzero(which == line) for line in range(int(which.max()) + 1)]))
+        best = min(found, key=lambda entry: len(entry[1]), default=None)
+        few = best is not None and len(best[1]) <= 6 and min(map(len, best[1])) > 2
+        return best if few else None
+
     @property
     def axis(self) -> int | None:
-        """The only coordinate in which the points differ, if there is one."""
-        place = self.statement.place
-        vary = np.flatnonzero(np.ptp(place.points, axis=0)) if isinstance(place, AtPoints) else np.empty(0)
-        return int(vary[0]) if len(vary) == 1 else None
+        """The coordinate along which there are curves, if there is one."""
+        return None if self.lines is None else self.lines[0]
 
     @property
     def field(self) -> str | None:
@@ -57,7 +69,8 @@ class _Set:
 def draw_fit(solution: Solution) -> Picture:
     """Draw a row for every set of measurements: data with the fit and its band, and residuals in units of the noise.
 
-    Along a line, both are over the coordinate; elsewhere, over what the solution says.
+    Where the points lie on a few lines, both are over the coordinate along them, with a curve for each line; elsewhere,
+    over what the solution says.
 
     >>> from pibls import problems, solve
     >>> figure = draw_fit(solve(problems.inverse.heat_diffusivity(noise=0.01)))
@@ -80,6 +93,8 @@ def draw_fit(solution: Solution) -> Picture:
         fit.set_title(own.statement.name.partition("(")[2].split(", noise")[0].rstrip(")"), fontsize=10)
         _draw_rest(rest, positions, left / own.noise, label)
         rest.set_title("Residuals in units of the noise", fontsize=10)
+        rest.locator_params(axis="x", nbins=6)
+    tell_status(figure, solution)
     return figure
 
 
@@ -104,17 +119,32 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
     """Draw data with bars, the fit through them, and the band of a field."""
     place = own.statement.place
     assert isinstance(place, AtPoints)
-    line = np.repeat(place.points[:1], _LINE, axis=0)
-    line[:, axis] = np.linspace(positions.min(), positions.max(), _LINE)
-    dense = ResidualFunction(own.solution, replace(own.statement, place=AtPoints(line), targets=None)).values()
-    if own.field is not None and own.solution.posterior is not None:
-        ends = own.solution.credible_band(line)
-        low, high = (np.asarray(end[own.field] if isinstance(end, dict) else end) for end in ends)
-        axes.fill_between(line[:, axis], low, high, color=BLUE, alpha=0.25, linewidth=0, label="95 % band")
-    axes.plot(line[:, axis], dense, color=BLUE, linewidth=1.4, label="fit")
-    axes.errorbar(positions, own.measured, own.noise, fmt=".", color=INK, markersize=5, linewidth=0.8, label="measured")
-    axes.set_xlabel(own.solution.coordinate_names[axis])
+    assert own.lines is not None
+    groups = own.lines[1]
+    several = len(groups) > 1
+    colours = colormaps["plasma"](np.linspace(0.1, 0.85, len(groups))) if several else [BLUE]
+    for group, colour in zip(groups, colours, strict=True):
+        line = np.repeat(place.points[group[:1]], 300, axis=0)
+        line[:, axis] = np.linspace(positions[group].min(), positions[group].max(), len(line))
+        dense = ResidualFunction(own.solution, replace(own.statement, place=AtPoints(line), targets=None)).values()
+        if own.field is not None and own.solution.posterior is not None:
+            ends = own.solution.credible_band(line)
+            low, high = (np.asarray(end[own.field] if isinstance(end, dict) else end) for end in ends)
+            words = None if several else "95 % band"
+            axes.fill_between(line[:, axis], low, high, color=colour, alpha=0.25, linewidth=0, label=words)
+        axes.plot(line[:, axis], dense, color=colour, linewidth=1.4, label=_place(own, line[0], axis) or "fit")
+        style = {"fmt": ".", "color": colour if several else INK, "markersize": 5, "linewidth": 0.8}
+        words = None if several else "measured"
+        axes.errorbar(positions[group], own.measured[group], own.noise[group], label=words, **style)
+    axes.set_xlabel(lettered(own.solution.coordinate_names[axis]))
     axes.legend(fontsize=8, frameon=False)
+
+
+def _place(own: _Set, point: FloatArray, axis: int) -> str:
+    """Return the coordinates of a line among several."""
+    assert own.lines is not None
+    named = [(i, lettered(name)) for i, name in enumerate(own.solution.coordinate_names) if i != axis]
+    return ", ".join(f"{name} = {point[i]:.4g}" for i, name in named) if len(own.lines[1]) > 1 else ""
 
 
 def _draw_against(axes: Any, own: _Set, left: FloatArray) -> None:

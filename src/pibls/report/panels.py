@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from pibls.errors import InputError
-from pibls.report.quantities import PictureQuantity, choose_fields, exact_functions, quantities
-from pibls.report.views import CloudView, View, time_slices, varying
-from pibls.solution import Solution
+import sympy as sp
 
-WHAT = ("solution", "error", "residual", "exact")
+from pibls.errors import InputError
+from pibls.report.quantities import (
+    Look,
+    PictureQuantity,
+    choose_fields,
+    exact_functions,
+    of_expression,
+    quantities,
+    richer_of,
+)
+from pibls.report.views import AnyView, CloudView, View, time_slices, varying
+from pibls.solution import Solution
+from pibls.solution.posterior import known_posterior
+
+WHAT = ("solution", "error", "estimate", "deviation", "residual", "exact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +30,7 @@ class Panel:
     """One quantity over one plane, or along one or more lines."""
 
     quantity: PictureQuantity
-    views: tuple[View | CloudView, ...]
+    views: tuple[AnyView, ...]
     reference: PictureQuantity | None = None
 
     @property
@@ -30,7 +41,7 @@ class Panel:
     @property
     def title(self) -> str:
         """Its quantity and place, in words."""
-        views = [view for view in self.views if isinstance(view, View)]
+        views = [view for view in self.views if not isinstance(view, CloudView)]
         if len(views) > 1:
             return f"{self.quantity.title} for {len(views)} values of {varying(views)}"
         place = self.views[0].place
@@ -43,41 +54,70 @@ def is_frames(row: list[Panel]) -> bool:
 
 
 def choose_panels(
-    solution: Solution, what: str, field: Any, given: Any, views: tuple[View | CloudView, ...], owner: str
+    solution: Solution,
+    what: str | sp.Expr,
+    field: Any,
+    given: Any,
+    views: tuple[AnyView, ...],
+    owner: str,
+    look: Look,
+    *,
+    residuals: bool,
 ) -> list[list[Panel]]:
     """Return the rows of panels of a picture."""
-    fields = choose_fields(solution, field, owner)
+    exact = exact_functions(solution, given, owner)
+    known: list[PictureQuantity] = []
+    if isinstance(what, sp.Expr):
+        kinds = ["value", *(["estimate"] if solution.richer is not None else [])]
+        groups = [[of_expression(solution, kind, what, look)] for kind in kinds]
+    else:
+        fields = choose_fields(solution, field, owner)
+        _check_kind(solution, what, field, exact, owner)
+        kinds = _kinds(solution, views, bool(exact)) if what == "solution" else [what]
+        groups = [quantities(solution, kind, fields, exact, look) for kind in kinds]
+        known = quantities(solution, "exact", fields, exact) if exact and what == "solution" else []
+    if residuals:
+        groups.append(quantities(solution, "residual", (), exact))
+    rows = [row for i, drawn in enumerate(groups) for row in _rows(drawn, [] if i else known, views)]
+    one_map = len(views) == 1 and len(rows[0]) == 1 and not rows[0][0].is_line
+    return [[panel for row in rows for panel in row]] if one_map else rows
+
+
+def _kinds(solution: Solution, views: tuple[AnyView, ...], known: bool) -> list[str]:
+    """Return the kinds of panels of a solution: itself, its error, and its deviation where no band shows it."""
+    kinds = ["solution"]
+    if known or solution.richer is not None:
+        kinds.append("error" if known else "estimate")
+    if solution.posterior is not None and len(views[0].names) > 1:
+        kinds.append("deviation")
+    return kinds
+
+
+def _check_kind(solution: Solution, what: str, field: Any, exact: Any, owner: str) -> None:
     if what == "residual" and field is not None:
         raise InputError(
             f"The 'field' parameter of {owner} has no meaning for what='residual': residuals belong to equations. "
             "Leave it out to see that of every equation."
         )
-    exact = exact_functions(solution, given, owner)
     if what in ("error", "exact") and not exact:
         raise InputError(
             f"{owner} cannot draw what={what!r}: this problem has no exact solution. Give one as "
-            f"{owner}(..., exact=expression) or Problem(..., exact=expression), or draw what='residual'."
+            f"{owner}(..., exact=expression) or Problem(..., exact=expression), or draw what='estimate'."
         )
-    kinds = [what] if what != "solution" else ["solution", "error" if exact else "residual"]
-    rows: list[list[Panel]] = []
-    for kind in kinds:
-        known = quantities(solution, "exact", fields, exact) if kind == "solution" and exact else None
-        drawn = quantities(solution, kind, fields, exact)
-        rows += _rows(drawn, known or [None] * len(drawn), views)
-    one_map = len(views) == 1 and len(rows[0]) == 1 and not rows[0][0].is_line
-    return [[panel for row in rows for panel in row]] if one_map else rows
+    if what == "estimate":
+        richer_of(solution)
+    if what == "deviation":
+        known_posterior(solution)
 
 
-def _rows(
-    drawn: list[PictureQuantity], known: Sequence[PictureQuantity | None], views: tuple[View | CloudView, ...]
-) -> list[list[Panel]]:
-    first = views[0]
+def _rows(drawn: list[PictureQuantity], known: list[PictureQuantity], views: tuple[AnyView, ...]) -> list[list[Panel]]:
+    first, pairs = views[0], list(zip_longest(drawn, known))
     if len(first.names) == 1:
-        return [[Panel(quantity, views, exact) for quantity, exact in zip(drawn, known, strict=True)]]
+        return [[Panel(quantity, views, exact) for quantity, exact in pairs]]
     if len(views) > 1:
         return [[Panel(quantity, (view,)) for view in views] for quantity in drawn]
     rows = [[Panel(quantity, views) for quantity in drawn]]
     if isinstance(first, View) and not first.in_space and not drawn[0].magnitude:
         lines = time_slices(first)
-        rows.append([Panel(quantity, lines, exact) for quantity, exact in zip(drawn, known, strict=True)])
+        rows.append([Panel(quantity, lines, exact) for quantity, exact in pairs])
     return rows

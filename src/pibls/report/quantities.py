@@ -1,18 +1,21 @@
-"""The quantities of a picture: a field, its exact value, its error, or the residual of an equation."""
+"""The quantities of a picture: a field or an expression, its exact value, its error, or the residual of an equation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points, refusal, shorten
+from pibls.checks import FloatArray, check_points, cut, refusal, shorten
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Field
 from pibls.problem.evaluate import compile_function
+from pibls.problem.printing import text
+from pibls.report.wording import lettered
 from pibls.solution import FieldFunction, Solution
 
 
@@ -20,8 +23,10 @@ from pibls.solution import FieldFunction, Solution
 class PictureQuantity:
     """A function of points with its name in words.
 
-    ``name`` stands in a legend, ``symbol`` beside an axis; ``magnitude`` marks a size that spans decades and is best
-    seen on a logarithmic scale.
+    ``name`` stands in a legend, ``symbol`` beside an axis, with the ``unit``; ``magnitude`` marks a size that spans
+    decades and is best seen on a logarithmic scale. ``band`` returns the lower and upper end of an interval of 95 %,
+    ``error`` the estimated error of a value.
+    ``colours`` names a colour map in place of the usual one; ``steep`` marks what may be very large in one place.
     """
 
     title: str
@@ -29,6 +34,23 @@ class PictureQuantity:
     symbol: str
     function: Evaluator
     magnitude: bool = False
+    unit: str = ""
+    colours: str | None = None
+    band: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None
+    steep: bool = False
+    error: Evaluator | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """The words and colours of a user: a name for the quantity, its unit, and a colour map."""
+
+    label: str = ""
+    unit: str = ""
+    colours: str | None = None
+
+
+_PLAIN = Look()
 
 
 def choose_fields(solution: Solution, field: object, owner: str) -> tuple[str, ...]:
@@ -74,25 +96,82 @@ def _component(function: Callable[[FloatArray], Any], name: str, fields: tuple[s
 
 
 def quantities(
-    solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator]
+    solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator], look: Look = _PLAIN
 ) -> list[PictureQuantity]:
     """Return the quantities of one kind: one per field, or one per equation for ``"residual"``."""
     if what == "residual":
         return _residuals(solution)
+    return [_of_field(solution, what, name, exact, look) for name in fields]
+
+
+def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Evaluator], look: Look) -> PictureQuantity:
+    shown, values = look.label or lettered(name), _values(solution, name)
     if what == "solution":
-        return [PictureQuantity(f"Solution {name}", "solution", name, _values(solution, name)) for name in fields]
+        title = look.label or f"Solution {shown}"
+        symbol = next(field for field in solution.problem.fields if field.label == name)
+        band, error = _band(solution, name), _error_of(solution, symbol)
+        return PictureQuantity(title, what, shown, values, False, look.unit, look.colours, band, error=error)
     if what == "exact":
-        return [PictureQuantity(f"Exact solution {name}", "exact", name, exact[name]) for name in fields]
-    return [
-        PictureQuantity(
-            f"Absolute error of {name}",
-            "error",
-            f"|{name} − exact|",
-            _error(_values(solution, name), exact[name]),
-            magnitude=True,
+        return PictureQuantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
+    if what == "deviation":
+        deviation = partial(_own, solution.standard_deviation, name)
+        return PictureQuantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
+    if what == "estimate":
+        return _estimate(shown, values, _values(richer_of(solution), name), look)
+    error = _distance(values, exact[name])
+    return PictureQuantity(f"Absolute error of {shown}", what, f"|{shown} − exact|", error, True, look.unit)
+
+
+def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look) -> PictureQuantity:
+    """Return an expression of fields, derivatives and coordinates as a quantity, or its estimated error."""
+    words = look.label or lettered(cut(text(expression), 48))
+    values = value_of(solution, expression)
+    if what == "estimate":
+        return _estimate(words, values, value_of(richer_of(solution), expression), look)
+    return PictureQuantity(
+        words, what, words, values, False, look.unit, look.colours, None, True, _error_of(solution, expression)
+    )
+
+
+def value_of(solution: Solution, expression: sp.Expr) -> Evaluator:
+    """Return an expression of a solution as a function of points of its domain."""
+    function = solution.value(expression)
+
+    def values(X: FloatArray) -> FloatArray:
+        found = function(X, outside="value")
+        if np.iscomplexobj(found):
+            raise InputError(
+                f"plot was asked for {shorten(text(expression))}, which has complex values. Draw its real part with "
+                "sympy.re, its imaginary part with sympy.im, or its size with sympy.Abs."
+            )
+        return np.asarray(found)
+
+    return values
+
+
+def _error_of(solution: Solution, expression: sp.Expr) -> Evaluator | None:
+    """Return the estimated error of an expression as a function of points, where there is one."""
+    return (
+        None if solution.richer is None else lambda X: np.asarray(solution.value(expression).error(X, outside="value"))
+    )
+
+
+def richer_of(solution: Solution) -> Solution:
+    """Return the richer solution that the error estimate rests on."""
+    if solution.richer is None:
+        raise InputError(
+            f"This solution by {solution.diagnostics.method} has no estimated error at points, which rests on a "
+            "second, richer network. Use pibls.solve, which makes one."
         )
-        for name in fields
-    ]
+    network, weights = solution.richer
+    return replace(solution, network=network, weights=weights, richer=None, points=None)
+
+
+def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> PictureQuantity:
+    distance = _distance(values, richer)
+    return PictureQuantity(
+        f"Estimated error of {symbol}", "estimate", f"|error of {symbol}|", distance, True, look.unit
+    )
 
 
 def _values(solution: Solution, name: str) -> Evaluator:
@@ -100,8 +179,25 @@ def _values(solution: Solution, name: str) -> Evaluator:
     return lambda X: function(X, outside="value")
 
 
-def _error(values: Evaluator, exact: Evaluator) -> Evaluator:
-    return lambda X: np.abs(values(X) - exact(X))
+def _band(solution: Solution, name: str) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
+    if solution.posterior is None:
+        return None
+
+    def ends(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = solution.credible_band(X, outside="value")
+        return (low[name], high[name]) if isinstance(low, dict) else (low, high)
+
+    return ends
+
+
+def _own(function: Callable[..., Any], name: str, X: FloatArray) -> FloatArray:
+    """Return the values of one field of a function that gives those of all."""
+    found = function(X, outside="value")
+    return np.asarray(found[name] if isinstance(found, dict) else found)
+
+
+def _distance(one: Evaluator, other: Evaluator) -> Evaluator:
+    return lambda X: np.abs(one(X) - other(X))
 
 
 def _residuals(solution: Solution) -> list[PictureQuantity]:

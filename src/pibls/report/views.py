@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, refusal, shorten
+from pibls.checks import BoolArray, FloatArray, as_reals, check_number, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.domain import DomainLike
 from pibls.quadrature.roots import narrowed
+from pibls.report.wording import lettered
 from pibls.solution.celled import CellNetwork
 
 FRAMES = 4
@@ -37,7 +38,7 @@ class View:
     @property
     def place(self) -> str:
         """The fixed coordinates in words, such as ``z = 0.5``."""
-        return ", ".join(f"{self.domain.coordinates[axis].name} = {value:.3g}" for axis, value in self.fixed.items())
+        return _place(self.domain, self.fixed)
 
     @property
     def in_space(self) -> bool:
@@ -75,7 +76,7 @@ class View:
     def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a function on the grid, with NaN outside the domain: a row of n, or an (n, n) picture."""
         values = np.full(len(self.points), np.nan)
-        values[self.inside] = _tolerant(function, self.points[self.inside])
+        values[self.inside] = tolerant(function, self.points[self.inside])
         return values.reshape((self.n,) * len(self.axes))
 
     @cached_property
@@ -156,7 +157,89 @@ class CloudView:
 
     def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a function at the points."""
-        return _tolerant(function, self.positions)
+        return tolerant(function, self.positions)
+
+
+@dataclass(frozen=True, eq=False)
+class CutView:
+    """A straight line through space from one point to another, with points at equal distances."""
+
+    domain: DomainLike
+    ends: FloatArray  # (2, d): both ends, in all coordinates
+    fixed: Mapping[int, float]  # the time, by number of its coordinate
+    n: int
+    in_space = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The distance, as an axis is named."""
+        start, end = (_point(place) for place in self.ends[:, : len(self.domain.space)])
+        return (f"distance from {start} towards {end}",)
+
+    @property
+    def place(self) -> str:
+        """The time, if there is one, as ``t = 0.5``."""
+        return _place(self.domain, self.fixed)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """The distances at both ends."""
+        return ((0.0, float(np.linalg.norm(self.ends[1] - self.ends[0]))),)
+
+    @cached_property
+    def grids(self) -> tuple[FloatArray, ...]:
+        """Distances from the first end."""
+        return (np.linspace(*self.limits[0], self.n),)
+
+    def lift(self, positions: FloatArray) -> FloatArray:
+        """Return distances, one row each, as points of the domain's coordinates."""
+        return np.asarray(self.ends[0] + positions / self.limits[0][1] * (self.ends[1] - self.ends[0]))
+
+    def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a function along the line, with NaN outside the domain."""
+        points = self.lift(self.grids[0][:, None])
+        values, inside = np.full(self.n, np.nan), np.asarray(self.domain.contains(points), dtype=bool)
+        values[inside] = tolerant(function, points[inside])
+        return values
+
+
+AnyView = View | CloudView | CutView
+
+
+def _place(domain: DomainLike, fixed: Mapping[int, float]) -> str:
+    return ", ".join(f"{lettered(domain.coordinates[axis].name)} = {value:.3g}" for axis, value in fixed.items())
+
+
+def _point(place: FloatArray) -> str:
+    return f"({', '.join(f'{value:.4g}' for value in place)})"
+
+
+def cut_views(domain: DomainLike, along: Any, at: object, n: int | None, owner: str) -> tuple[CutView, ...]:
+    """Return views along a line between two points of space: one, or one per time."""
+    count = len(domain.space)
+    ends = as_reals(along)
+    if ends is None or ends.shape != (2, count) or not np.isfinite(ends).all() or (ends[0] == ends[1]).all():
+        rule = f"be two different points of {count} numbers each, for {', '.join(s.name for s in domain.space)}"
+        raise refusal("along", owner, rule, along, "Write along=((x0, y0), (x1, y1)).")
+    chosen = _chosen(domain, at, owner)
+    times: list[dict[int, float]] = [{}]
+    if domain.time is not None:
+        times = [{count: value} for value in chosen.pop(count, _spread(domain.bounds[-1], LINES))]
+    if chosen or getattr(domain, "atoms", None) is not None:
+        raise InputError(
+            f"The 'along' parameter of {owner} says where in space values are wanted, so that 'at' may fix the time "
+            f"alone, and there is nothing between the points of a cloud. Got at={shorten(at)} on {shorten(domain)}."
+        )
+    found = []
+    for time in times:
+        full = np.hstack([ends, np.tile(list(time.values()), (2, 1))])
+        found.append(CutView(domain, full, time, 400 if n is None else n))
+    if not any(np.isfinite(view.evaluate(lambda X: np.zeros(len(X)))).any() for view in found):
+        raise InputError(
+            f"The line that 'along' gives to {owner} has no points in {shorten(domain)}. It goes from "
+            f"{_point(ends[0])} to {_point(ends[1])}; the bounds are {domain.bounds.tolist()}."
+        )
+    return tuple(found)
 
 
 def _cloud_view(domain: DomainLike, atoms: FloatArray, at: object, owner: str) -> CloudView:
@@ -169,7 +252,7 @@ def _cloud_view(domain: DomainLike, atoms: FloatArray, at: object, owner: str) -
     return CloudView(domain, atoms[np.lexsort(atoms.T[::-1])])
 
 
-def _tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) -> FloatArray:
+def tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) -> FloatArray:
     """Evaluate, with NaN at the few points where an expression is not finite (a corner, an axis of symmetry)."""
     try:
         return function(points)
@@ -177,7 +260,7 @@ def _tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         if len(points) == 1:
             return np.array([np.nan])
         half = len(points) // 2
-        values = np.concatenate([_tolerant(function, points[:half]), _tolerant(function, points[half:])])
+        values = np.concatenate([tolerant(function, points[:half]), tolerant(function, points[half:])])
         if np.isnan(values).all():
             raise
         return values
@@ -238,7 +321,7 @@ def time_slices(view: View) -> tuple[View, ...]:
     return tuple(View(view.domain, (space,), {**view.fixed, time: value}, 2 * view.n) for value in times)
 
 
-def varying(views: Sequence[View]) -> str:
+def varying(views: Sequence[View | CutView]) -> str:
     """Return the name of the coordinate whose fixed value differs between views."""
     first, second = views[:2]
     axis = next(axis for axis, value in first.fixed.items() if second.fixed[axis] != value)

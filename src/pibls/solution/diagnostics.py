@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pibls.checks import shorten
+from pibls.markup import facts
 
 
 @dataclass(frozen=True)
@@ -225,21 +226,27 @@ class Diagnostics:
         iterations = tuple(plain.get("iterations", ()))
         return built(cls, {**plain, "residuals": residuals, "stages": stages, "iterations": iterations})
 
-    def __str__(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
         known = self.rank is not None and self.condition is not None
         numbers = f": rank {self.rank}, condition {self.condition:.1e}" if known else ""
         norms = " → ".join(f"{step['residual']:.1e}" for step in self.iterations)
-        lines = [
-            f"method      {self.method} ({', '.join(f'{k}={v}' for k, v in self.settings.items() if v is not None)})",
-            f"size        {self.size}, seed {self.seed}",
-            f"solver      {self.solver}{numbers}",
-            *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
-            *(f"stage       {line}" for line in in_words(self.stages)),
-            *([f"iteration   residual {norms}"] if norms else []),
-            "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
-            *([f"message     {self.message}"] if self.message else []),
+        settings = ", ".join(f"{k}={v}" for k, v in self.settings.items() if v is not None)
+        return [
+            ("method", f"{self.method} ({settings})"),
+            ("size", f"{self.size}, seed {self.seed}"),
+            ("solver", f"{self.solver}{numbers}"),
+            *(("residual", f"{name}: {residual}") for name, residual in self.residuals.items()),
+            *(("stage", line) for line in in_words(self.stages)),
+            *([("iteration", f"residual {norms}")] if norms else []),
+            ("seconds", ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items())),
+            *([("message", self.message)] if self.message else []),
         ]
-        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<11} {value}" for name, value in self._facts())
+
+    def _repr_html_(self) -> str:
+        return facts(self._facts())
 
 
 def to_plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.markup import facts, table
 from pibls.solution.diagnostics import built, from_plain, to_plain
 
 
@@ -54,8 +55,12 @@ class Parameter:
     def __str__(self) -> str:
         if not self.is_determined:
             return f"{self.name} is not determined"
-        value, deviation = _rounded(self.value, self.deviation)
+        value, deviation = rounded(self.value, self.deviation)
         return f"{self.name} = {value} ± {deviation}"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        return facts([("value", self), ("95 % interval", f"{low:.6g} to {high:.6g}")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +111,8 @@ class Parameters(Mapping[str, Parameter]):
         rows = [("name", "value", "deviation", "95 % interval")]
         for entry in self.entries:
             if entry.is_determined:
-                value, deviation = _rounded(entry.value, entry.deviation)
-                low, high = (_rounded(end, entry.deviation)[0] for end in entry.interval)
+                value, deviation = rounded(entry.value, entry.deviation)
+                low, high = (rounded(end, entry.deviation)[0] for end in entry.interval)
                 rows.append((entry.name, value, deviation, f"{low} to {high}"))
             else:
                 rows.append((entry.name, "not determined", "", ""))
@@ -122,13 +127,7 @@ class Parameters(Mapping[str, Parameter]):
 
     def _repr_html_(self) -> str:
         head, *rows = self._table()
-        cells = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in rows
-        )
-        titles = "".join(f"<th style='text-align:left'>{html.escape(cell)}</th>" for cell in head)
-        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
-        return f"<table><tr>{titles}</tr>{cells}</table>{remarks}"
+        return table(head, rows) + "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
 
     def __repr__(self) -> str:
         return f"Parameters({', '.join(map(str, self.entries))})"
@@ -163,12 +162,12 @@ class Parameters(Mapping[str, Parameter]):
         return built(cls, {"entries": entries, "noise": plain["noise"], "correlation": correlation, **words})
 
 
-def _rounded(value: float, deviation: float) -> tuple[str, str]:
+def rounded(value: float, deviation: float) -> tuple[str, str]:
     """Return a value to the digits that its deviation leaves, with two digits of that.
 
-    >>> _rounded(0.30012345, 0.00123), _rounded(1234.5678, 0.0), _rounded(1e-7, 2e-11)
+    >>> rounded(0.30012345, 0.00123), rounded(1234.5678, 0.0), rounded(1e-7, 2e-11)
     (('0.3001', '0.0012'), ('1234.57', '0'), ('1.00000e-07', '2.0e-11'))
-    >>> _rounded(float("inf"), 0.1)
+    >>> rounded(float("inf"), 0.1)
     ('inf', '0.1')
     """
     if not math.isfinite(deviation) or deviation <= 0 or not math.isfinite(value):

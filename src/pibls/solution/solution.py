@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from scipy import linalg
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
+from pibls.markup import facts, table
 from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem.complex_fields import complex_name, pairs_of
 from pibls.runtime import blas_threads
@@ -372,16 +372,6 @@ class Solution(Measurable, WaysOut):
         return f"Solution({facts['fields']}: {facts['status']}, {estimate}, {numbers})"
 
     def _repr_html_(self) -> str:
-        left = "style='text-align:left'"
-        rows = "".join(
-            f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>"
-            for k, v in self.summary().items()
-        )
-        residuals = "".join(
-            f"<tr><td {left}>{html.escape(k)}</td><td>{r.rms:.1e}</td><td>{r.max:.1e}</td></tr>"
-            for k, r in self.diagnostics.residuals.items()
-        )
-        if not residuals:
-            return f"<table>{rows}</table>"
-        head = f"<tr><th {left}>residual of</th><th>rms</th><th>max</th></tr>"
-        return f"<table>{rows}</table><table>{head}{residuals}</table>"
+        told = facts(self.summary().items())
+        residuals = [(k, f"{r.rms:.1e}", f"{r.max:.1e}") for k, r in self.diagnostics.residuals.items()]
+        return told + table(["residual of", "rms", "max"], residuals) if residuals else told

@@ -16,8 +16,8 @@ class WaysOut:
 
         return save(self, path)
 
-    def plot(self: Any, what: str = "solution", **options: Any) -> Any:
-        """Draw the solution, its residual, its error, its cells; see :func:`pibls.report.plots.plot`."""
+    def plot(self: Any, what: Any = "solution", **options: Any) -> Any:
+        """Draw the solution or an expression of it, with its error; see :func:`pibls.report.plots.plot`."""
         from pibls.report.plots import plot
 
         return plot(self, what, **options)

@@ -154,7 +154,7 @@ def solve(
         refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
     try:
-        with reporter(progress) as report, guarded(guard):
+        with reporter(progress, tolerance=tolerance) as report, guarded(guard):
             # Work that is planned ahead is to fit into the deadline, too.
             shared = Budget(limit if until is None else min(limit, until), until)
             if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:

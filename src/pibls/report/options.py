@@ -1,0 +1,160 @@
+"""The options of a picture, checked: overlays of maps and graphs, words and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_integer, check_number, refusal, shorten
+from pibls.errors import InputError
+from pibls.problem.analysis import analysis_of
+from pibls.problem.printing import text
+from pibls.report.quantities import Evaluator, Look, value_of
+from pibls.report.views import AnyView, CutView, View, cell_walls
+from pibls.report.wording import lettered
+from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """A vector in the plane of a picture, as two functions of points."""
+
+    across: Evaluator
+    along: Evaluator
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Deformation:
+    """Displacements, one function of points per space coordinate, and how much larger they are drawn."""
+
+    by: tuple[Evaluator, ...]
+    scale: float | None  # None: so that they are well seen
+
+
+@dataclass(frozen=True, eq=False)
+class Over:
+    """Overlays of maps and graphs, each if it was asked for."""
+
+    levels: Any = None
+    walls: Callable[[AnyView], FloatArray] | None = None  # where cells meet in a view
+    kinds: Callable[[FloatArray], FloatArray] | None = None  # which material is where
+    arrows: Arrows | None = None
+    streamlines: Arrows | None = None
+    deformation: Deformation | None = None
+    extremes: bool = False
+
+
+def choose_over(solution: Solution, views: tuple[AnyView, ...], **asked: Any) -> Over:
+    """Return the overlays that were asked for."""
+    over = Over(
+        _check_levels(asked["levels"]),
+        _check_cells(asked["cells"], solution, views),
+        _materials(solution),
+        _check_arrows("arrows", asked["arrows"], solution, views),
+        _check_arrows("streamlines", asked["streamlines"], solution, views),
+        _check_deformed(asked["deformed"], solution, views),
+        check_flag("extremes", asked["extremes"]),
+    )
+    crowd = [over.levels, over.walls, over.arrows, over.streamlines, over.extremes or None]
+    if over.deformation is not None and any(entry is not None for entry in crowd):
+        raise InputError(
+            "The 'deformed' parameter of plot moves the picture, and contours, cells, arrows, streamlines and extremes "
+            "are drawn where the body was. Draw two pictures."
+        )
+    return over
+
+
+def choose_look(label: object, unit: object, cmap: object, count: int) -> Look:
+    """Return words and colours for the quantities of a picture, of which there are ``count``."""
+    for name, value in (("label", label), ("unit", unit)):
+        if not isinstance(value, str | None):
+            raise refusal(name, "plot", "be a text", value)
+    if label is not None and count > 1:
+        raise InputError(f"The 'label' parameter of plot names one quantity. Got {count}; choose one with field=.")
+    if cmap is None:
+        return Look(str(label or ""), str(unit or ""))
+    from matplotlib import colormaps
+
+    chosen = getattr(cmap, "name", cmap)
+    if not isinstance(chosen, str) or chosen not in colormaps:
+        raise refusal("cmap", "plot", "be the name of a Matplotlib colour map, such as 'viridis'", cmap)
+    return Look(str(label or ""), str(unit or ""), chosen)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return True or False, or refuse the value."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"The '{name}' parameter of plot must be True or False. Got {shorten(value)} instead.")
+    return bool(value)
+
+
+def pair_of(name: str, value: Any) -> tuple[sp.Expr, sp.Expr]:
+    """Return the two components of a vector in the plane, or refuse the value."""
+    entries = list(value) if isinstance(value, Sequence | sp.Tuple | sp.MatrixBase) else []
+    if len(entries) != 2 or not all(isinstance(entry, sp.Expr) for entry in entries):
+        raise refusal(name, "plot", "be a pair of fields or expressions, such as (u, v)", value)
+    return entries[0], entries[1]
+
+
+def _check_arrows(name: str, value: Any, solution: Solution, views: tuple[AnyView, ...]) -> Arrows | None:
+    if value is None:
+        return None
+    pair = pair_of(name, value)
+    _check_plane(name, views)
+    words = ", ".join(lettered(text(entry)) for entry in pair)
+    return Arrows(value_of(solution, pair[0]), value_of(solution, pair[1]), f"({words})")
+
+
+def _check_plane(name: str, views: tuple[AnyView, ...]) -> None:
+    if not all(isinstance(view, View) and len(view.axes) == 2 and view.in_space for view in views):
+        raise InputError(f"The '{name}' parameter of plot is for maps of two coordinates of space. Leave it out.")
+
+
+def _check_deformed(value: Any, solution: Solution, views: tuple[AnyView, ...]) -> Deformation | None:
+    if value is None or value is False:
+        return None
+    scale = None if value is True else check_number("deformed", value, "plot")
+    _check_plane("deformed", views)
+    space, fields = solution.problem.domain.space, solution.problem.fields
+    if len(fields) < len(space):
+        raise InputError(
+            f"The 'deformed' parameter of plot takes the first {len(space)} fields for the displacements along "
+            f"{', '.join(s.name for s in space)}. This problem has {len(fields)}; leave it out."
+        )
+    return Deformation(tuple(value_of(solution, fields[i]) for i in range(len(space))), scale)
+
+
+def _materials(solution: Solution) -> Any:
+    """Return a number for each material as a function of points, None where there is one."""
+    problem = solution.problem
+    switching = analysis_of(problem).switching
+    return switching.branch if switching is not None and switching.jumps else None
+
+
+def _check_cells(cells: object, solution: Solution, views: tuple[AnyView, ...]) -> Any:
+    """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
+    if not check_flag("cells", cells):
+        return None
+    network = solution.network
+    if not isinstance(network, CellNetwork):
+        raise InputError(
+            f"The 'cells' parameter of plot is for solutions by cells. This one, by {solution.diagnostics.method}, has "
+            "none; leave it out."
+        )
+    if isinstance(views[0], CutView):
+        raise InputError("The 'cells' parameter of plot is not for cuts 'along' a line. Leave one of them out.")
+    return lambda view: cell_walls(network, view)
+
+
+def _check_levels(levels: Any) -> Any:
+    if levels is None or isinstance(levels, int | np.integer):
+        return None if levels is None else check_integer("levels", levels, "plot", minimum=1, maximum=1000)
+    if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str) or getattr(levels, "ndim", 1) == 0:
+        raise refusal("levels", "plot", "be a number of contour lines or a sequence of values", levels)
+    return sorted({check_number("levels", level, "plot") for level in levels})
