@@ -117,7 +117,7 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
         expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])
         found = rows.residual(part)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
-        projected_on_facets += any(rows._seen(part, rule) is not None for rule in part.boundary.values())
+        projected_on_facets += any(rows._projection(part, rule) is not None for rule in part.boundary.values())
     assert projected_on_facets > 0 or make is not cooled_solid
 
 

@@ -284,8 +284,13 @@ def test_an_interrupt_is_no_result(tmp_path, monkeypatch):
             return solution
 
     monkeypatch.setattr("pibls.sweeps.workers.solve", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        pb.sweep(sweep_helpers.rod(), k=[1, 2], load=[1], executor=1, folder=tmp_path)
+    # A suite that a shell runs in the background is told to ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pb.sweep(sweep_helpers.rod(), k=[1, 2], load=[1], executor=1, folder=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not list(tmp_path.iterdir())
 
 

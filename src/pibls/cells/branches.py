@@ -143,7 +143,7 @@ class Branches:
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
-                load=self.local.load(part, faces, system),
+                load=self.local.right_hand_sides(part, faces, system),
                 faces=faces,
                 weight=self.rows.emphasis(part),
             )

@@ -188,7 +188,9 @@ class LocalSystems:
                 self._alike[key] = system
         return system, alike
 
-    def load(self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None) -> Load:
+    def right_hand_sides(
+        self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None
+    ) -> Load:
         """Return the right-hand sides of a part: those of the problem, or those of other sources."""
         rows = self.part_rows(part)
         source, value, given = rows.right(part, sources)

@@ -135,17 +135,17 @@ class TreeSolver:
     def again(self, sources: Sources) -> Fit:
         """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
 
-        def loads(tree: FactoredTree) -> dict[Batch, Load]:
+        def given(tree: FactoredTree) -> dict[Batch, Load]:
             return {
                 batch: Load.stacked([self._loaded(branch, sources) for branch in batch.branches])
                 for batch in tree.loads
             }
 
-        return self._solved(loads)
+        return self._solved(given)
 
-    def _solved(self, loads: Loads) -> Fit:
+    def _solved(self, given: Loads) -> Fit:
         """Return the solutions on the last tree for given loads, as columns."""
-        unknowns, left = self._eliminated(loads)
+        unknowns, left = self._eliminated(given)
         found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
         every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
         missed = {
@@ -158,22 +158,22 @@ class TreeSolver:
 
     def _loaded(self, branch: Branch, sources: Sources) -> Load:
         assert branch.system is not None
-        return self.local.load(branch.sample, branch.faces, branch.system, sources)
+        return self.local.right_hand_sides(branch.sample, branch.faces, branch.system, sources)
 
-    def _eliminated(self, loads: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
+    def _eliminated(self, given: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
         """Return the unknowns of the last tree for given loads, and the residuals of its rows.
 
         Gram matrices give half of the digits, and iterative refinement the rest. Where refinement does not contract,
         rotations are used for this tree and all later ones.
         """
-        if self._tree is not None and (found := _refined(self._tree, loads(self._tree))) is not None:
+        if self._tree is not None and (found := _refined(self._tree, given(self._tree))) is not None:
             return found
         self._factors = Factors(Rotations())
         self._tree = self._factorised(self._factors)
         assert self._tree is not None
-        given = loads(self._tree)
-        solved = self._tree.solved(given)
-        return solved, self._tree.left(given, solved)
+        loads = given(self._tree)
+        solved = self._tree.solved(loads)
+        return solved, self._tree.left(loads, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
         """Factorise the last tree; None if Gram matrices fail."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy as sp
 
+from pibls.checks import shorten
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Condition, Mean, Periodic, residual_of
 from pibls.problem.operators import resolve
@@ -44,7 +45,7 @@ def complex_name(given: Any) -> str:
     return str(given) if isinstance(given, str | sp.Basic) else ""
 
 
-def complex_parts(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+def complex_parts(expression: Any) -> tuple[sp.Expr, sp.Expr]:
     """Return the real and the imaginary part of an expression of real fields.
 
     >>> from pibls.problem import coordinates, field
@@ -53,6 +54,10 @@ def complex_parts(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     >>> complex_parts(sp.I * psi.diff(x))
     (-Derivative(psi_im(x), x), Derivative(psi_re(x), x))
     """
+    if isinstance(expression, int | float | complex):
+        expression = sp.sympify(expression, strict=True)
+    if not isinstance(expression, sp.Expr):
+        raise ProblemError(f"A complex value must be a number or an expression. Got {shorten(expression)} instead.")
     expression = expression.doit()
     slots = {node: sp.Dummy(real=True) for node in expression.atoms(sp.Derivative)}
     slots |= {node: sp.Dummy(real=True) for node in expression.atoms(Field)}

@@ -145,7 +145,7 @@ class Expression:
 
 def _scalar(expression: object, owner: str) -> sp.Expr:
     if isinstance(expression, int | float) and not isinstance(expression, bool):
-        return sp.sympify(expression)
+        return sp.sympify(expression, strict=True)
     try:
         return residual_of(expression, owner)
     except ProblemError:

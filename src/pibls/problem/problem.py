@@ -138,7 +138,7 @@ class Problem:
         for key, value in given.items():
             name = complex_name(key)
             parts = pairs.get(name)
-            values = {name: value} if parts is None else dict(zip(parts, complex_parts(sp.sympify(value)), strict=True))
+            values = {name: value} if parts is None else dict(zip(parts, complex_parts(value), strict=True))
             exact |= values
         if sorted(exact) != sorted(labels):
             raise ProblemError(

@@ -277,7 +277,7 @@ def _sources(solver: TreeSolver, changed: Sequence[dict[int, Form]]) -> Sources:
 def _known(value: Any, problem: Problem) -> sp.Expr:
     """Return a source as an expression of the coordinates, or refuse it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = sp.sympify(value)
+        value = sp.sympify(value, strict=True)
     known = isinstance(value, sp.Expr) and value.free_symbols <= set(problem.domain.coordinates)
     if not known or value.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
         raise InputError(
