@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import j0, j1, y0, y1
 from typer.testing import CliRunner
 
 import pibls as pb
@@ -81,6 +82,21 @@ def test_a_stiff_core_within_one_cell_is_seen():
     membrane = pb.Problem(sp.Eq(-pb.div(stiff * pb.grad(v)), lam * v), DISK, [pb.Dirichlet(v, 0)])
     found = pb.eigen(membrane, 2, tol=1e-5)
     assert abs(found.values[0] - 6.344910819437) < 1e-4
+
+
+def test_a_contact_resistance_lowers_the_eigenvalue():
+    core = pb.Disk((x, y), (0, 0), 0.5)
+    found = pb.eigen(drum(DISK, pb.Dirichlet(v, 0), pb.Interface(v, on=core, resistance=0.5)), 1, tol=1e-6)
+    # Bessel functions on both sides: the same slope at the contact, and a jump of half of it.
+    k = np.sqrt(found.values[0])
+    r = k / 2
+    rows = [
+        [-k * j1(r), k * j1(r), k * y1(r)],
+        [j0(r) - 0.5 * k * j1(r), -j0(r), -y0(r)],
+        [0, j0(k), y0(k)],
+    ]
+    assert found.values[0] < 5.78
+    assert abs(np.linalg.det(rows)) < 1e-5
 
 
 def test_systems_share_one_eigenvalue():

@@ -127,7 +127,7 @@ class _Arnoldi:
 
     def _seen(self, near: CellNetwork, own: Stated) -> FloatArray:
         """Return the terms of a statement with the eigenvalue, for functions of a network, as columns."""
-        _, once, twice = self.coefficients[id(own.statement.form)]
+        _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
         terms = once or twice
         found = np.zeros((len(own.points), self._known(near)))
         values = near.evaluate(own.points, list(dict.fromkeys(index for _, index in terms))) if terms else {}
