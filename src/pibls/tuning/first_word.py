@@ -27,6 +27,7 @@ from pibls.wellposed.characteristics import carried
 from pibls.wellposed.counting import conditions_needed, too_few
 from pibls.wellposed.levels import free_level, free_motion
 from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
+from pibls.wellposed.resting import leaves_at_will
 from pibls.wellposed.stability import unbounded_growth
 
 __all__ = ["first_word"]
@@ -63,7 +64,7 @@ def _told(problem: Problem) -> str:
     if problem.domain.space and (backwards := _backwards(problem)):
         return backwards
     counted = (_count(problem, subsystem) for subsystem in subsystems_of(problem))
-    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem)
+    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem) or leaves_at_will(problem)
 
 
 def _backwards(problem: Problem) -> str:
