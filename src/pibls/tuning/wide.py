@@ -29,7 +29,7 @@ from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scale_search import Scale, choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import contradiction_of
+from pibls.wellposed.contradiction import contradiction_of, find_clash
 from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
 _WIDER = 1.4
@@ -93,6 +93,8 @@ class _Widening:
         self.scanned = self.budget.elapsed
         width = self.width or 2 * self.fitting.pilot_nodes
         first = self._fitted(((width, self.scale or (SCALE,) * self.linear.axes),), self.state)
+        if not self.assume_well_posed and not self.flaw and (clash := find_clash(self.problem)) is not None:
+            self.flaw = clash.in_words(first.solution, self.tol)
         stop = refine(self, first, self.course)
         stalled = stop.reason is not Reason.TOLERANCE and not stop.reason.is_outer
         if stalled and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
