@@ -91,3 +91,10 @@ def test_factors_beyond_double_precision_are_exponents():
     program = Program.of([expression], (x, y))
     X, Y = np.array([0.0, 0.999, 1.0]), np.array([1.0, 2.0, 3.0])
     assert program(X, Y)[0] == pytest.approx(-2 * Y * np.exp((X - 1) * 1e3) / (1 + X), rel=1e-10)
+
+
+def test_a_curved_boundary_is_left_to_residuals():
+    disk = pb.Disk((x, y), (0, 0), 1)
+    assert len(ends(-1e-6 * pb.laplacian(u) + u - 1, disk, u)) == 1
+    bracket = pb.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    assert len(ends(-1e-10 * pb.laplacian(u) + u - 1, bracket, u)) > 1

@@ -96,16 +96,21 @@ class ModeRefinement:
 
     def _ends(self, cell: Cell) -> Iterator[tuple[int, bool]]:
         """Yield the axes and sides at which a cell ends at the boundary, at another material, or where data jump."""
-        tree_domain = self.rows.layout.tree_domain
-        root, step = tree_domain.root, tree_domain.side_offset(cell)
-        planes = root.marks[np.isfinite(root.marks).sum(axis=1) == 1] if len(root.marks) else root.low[None] * np.nan
-        for axis in set(self._axes) - set(self.rows.traces.periodic):
-            for above, end in enumerate((cell.low[axis], cell.high[axis])):
-                X = np.tile((cell.low + cell.high) / 2, (2, 1))
-                X[:, axis] = end + np.array([-step, step])
-                outside = end in (root.low[axis], root.high[axis]) or not tree_domain.inside(X).all()
-                if outside or np.ptp(tree_domain.materials(X)) or end in planes[:, axis]:
-                    yield axis, bool(above)
+        tree_domain, root, X = self.rows.layout.tree_domain, self.rows.layout.root, _sampled(cell.low, cell.high)
+        planes = root.marks[np.isfinite(root.marks).sum(axis=1) == 1] if len(root.marks) else np.empty((0, X.shape[1]))
+        if not tree_domain.is_box and not tree_domain.inside(X).all():
+            return
+        for axis, above in product(set(self._axes) - set(self.rows.traces.periodic), (False, True)):
+            end, last = ((own.high if above else own.low)[axis] for own in (cell, root))
+            beyond = X.copy()
+            beyond[:, axis] = end + (1 if above else -1) * tree_domain.side_offset(cell)
+            if (
+                end == last
+                or end in planes[:, axis]
+                or not tree_domain.inside(beyond).any()
+                or (tree_domain.materials(X) != tree_domain.materials(beyond)).all()
+            ):
+                yield axis, above
 
     def _reach(self, cell: Cell, axis: int, folds: float, *, above: bool) -> float:
         """Return the distance from an end of a cell within which its fastest mode decays by so many e-folds.
