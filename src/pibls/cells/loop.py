@@ -135,6 +135,7 @@ class Loop:
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
+            root = self.data.modes.resolving_layers(root, self.tol)
             root = self.data.resolving_integrals(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
