@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         unknown,
         von_mises,
     )
-    from pibls.quantities import Quantity, flow, integral, maximum, mean, minimum
+    from pibls.quantities import Quantity, first_time, flow, integral, maximum, mean, minimum
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.spectrum import Spectrum, eigen
@@ -88,7 +88,18 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
-__all__ += ["Convection", "Quantity", "curl", "flow", "integral", "maximum", "mean", "minimum", "von_mises"]
+__all__ += [
+    "Convection",
+    "Quantity",
+    "curl",
+    "first_time",
+    "flow",
+    "integral",
+    "maximum",
+    "mean",
+    "minimum",
+    "von_mises",
+]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon"]
 __all__ += ["Problem", "Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Spectrum", "Star"]
@@ -104,7 +115,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
-    "quantities": ("Quantity", "flow", "integral", "maximum", "mean", "minimum"),
+    "quantities": ("Quantity", "first_time", "flow", "integral", "maximum", "mean", "minimum"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("prepare", "solve"),
     "spectrum": ("Spectrum", "eigen"),
