@@ -95,7 +95,7 @@ def sweep(
     [0.5, 1.0, 1.5]
     """
     xarray, tolerance = installed("xarray", "sweep"), check_number("tol", tol, "sweep", minimum=0, exclusive=True)
-    asked, workers = _asked(problem, {"tol": tolerance, **values}), _workers(executor)
+    asked, workers = _asked(problem, {"tol": tolerance, **values}), workers_of(executor, "sweep")
     found = Labelled(asked.axes, _functions(quantities), grid_points)
     with reporter(progress, "sweep", "SweepProgress") as report:
         asked.solve(workers, None if folder is None else open_folder(folder), _Tallied(found, report))
@@ -193,12 +193,13 @@ def _axis(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(many)
 
 
-def _workers(executor: object) -> Executor | int:
+def workers_of(executor: object, owner: str) -> Executor | int:
+    """Return an executor, or a number of processes: one per core if left out."""
     if executor is None:
         return available_cores()
     if isinstance(executor, Executor):
         return executor
-    return check_integer("executor", executor, "sweep", minimum=1, remedy="Or give an Executor.")
+    return check_integer("executor", executor, owner, minimum=1, remedy="Or give an Executor.")
 
 
 def _functions(quantities: object) -> Mapping[str, Callable[[Solution], Any]]:
