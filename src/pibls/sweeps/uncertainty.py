@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.stats import qmc
 
 from pibls.checks import FloatArray, check_integer, check_number, check_seed, cut, refusal
 from pibls.errors import InputError, PiblsError, SolveError
+from pibls.geometry.sampling import unit_cube
 from pibls.markup import facts
 from pibls.problem import Problem
 from pibls.problem.open_numbers import open_in
@@ -137,9 +136,8 @@ def uncertainty(
     count = check_integer("samples", samples, "uncertainty", minimum=2)
     accuracy = check_number("tol", tol, "uncertainty", minimum=0, exclusive=True)
     given = {name: _distribution(name, value) for name, value in _complete(problem, distributions).items()}
-    with np.errstate(invalid="ignore"):
-        spread = qmc.Sobol(len(given), seed=check_seed(seed, "uncertainty")).random_base2(math.ceil(math.log2(count)))
-    inputs = {name: np.asarray(own.ppf(u)) for (name, own), u in zip(given.items(), spread[:count].T, strict=True)}
+    spread = unit_cube(count, len(given), "sobol", check_seed(seed, "uncertainty"), "uncertainty")
+    inputs = {name: np.asarray(own.ppf(u)) for (name, own), u in zip(given.items(), spread.T, strict=True)}
     means = {name: float(own.mean()) for name, own in given.items()}
     middle = solve(problem.at(**means), tol=accuracy, progress=False)
     central = _number(wanted(middle))
@@ -184,6 +182,8 @@ def _distribution(name: str, value: Any) -> Any:
     """Return a distribution with a mean and a deviation, or refuse the value."""
     pair = isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
     if pair:
+        from scipy import stats  # takes long to import
+
         mean = check_number(name, value[0], "uncertainty")
         return stats.norm(mean, check_number(name, value[1], "uncertainty", minimum=0, exclusive=True))
     if not all(callable(getattr(value, method, None)) for method in ("ppf", "mean", "std")):
