@@ -16,6 +16,7 @@ from pibls.problem.lowering import Form
 from pibls.problem.measured import expanded
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
+from pibls.problem.unknown_numbers import Unknown
 
 _SAMPLES = 64
 
@@ -136,7 +137,8 @@ def _outward(
             slope = sum(normal(one) * fields[term.field].diff(two) for one, two in both) / 2
             flux += term.coefficient.xreplace(values) * slope
     own = [term.coefficient for term in second if term.field == field.label and max(term.multi_index) == 2]
-    # Where a coefficient depends on the solution, its sign is that at one.
+    # Where a coefficient depends on the solution, its sign is that at one; where on numbers, that at a first guess.
     plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
+    plain = plain.xreplace({symbol: sp.Float(symbol.first_guess) for symbol in plain.atoms(Unknown)})
     size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
     return (flux, number, 1) if size >= 0 else (expanded(-flux), number, -1)

@@ -142,9 +142,12 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
 
 
 def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
-    """Return conditions, those of highest order first, without which there are just enough all along the boundary."""
+    """Return conditions without which there are just enough all along the boundary.
+
+    Those of lower order are kept first, and of the same order those that hold on more of the boundary.
+    """
     X, kept = sampled(problem), list[Statement]()
-    for statement in sorted(given, key=lambda s: s.form.order):
+    for statement in sorted(given, key=lambda s: (s.form.order, -counted(problem, X, [s]).sum())):
         if not (counted(problem, X, [*kept, statement]) > enough).any():
             kept.append(statement)
     if (counted(problem, X, kept) < enough).any():
