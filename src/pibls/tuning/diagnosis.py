@@ -14,7 +14,6 @@ from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
-from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
@@ -114,7 +113,7 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
 def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
     """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
     problem, clash = solution.problem, find_clash(solution.problem)
-    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
+    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, PLAIN)))
     return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
