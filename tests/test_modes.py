@@ -91,3 +91,14 @@ def test_factors_beyond_double_precision_are_exponents():
     program = Program.of([expression], (x, y))
     X, Y = np.array([0.0, 0.999, 1.0]), np.array([1.0, 2.0, 3.0])
     assert program(X, Y)[0] == pytest.approx(-2 * Y * np.exp((X - 1) * 1e3) / (1 + X), rel=1e-10)
+
+
+def test_layers_at_flat_ends_of_curved_and_cornered_domains():
+    disk = pb.Disk((x, y), (0, 0), 1)
+    assert len(ends(-1e-6 * pb.laplacian(u) + u - 1, disk, u)) == 1
+    bracket = pb.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    problem = pb.Problem(sp.Eq(-1e-6 * pb.laplacian(u) + u, 1), bracket, [pb.Dirichlet(u, 0)])
+    solution = pb.solve(problem, tol=1e-2)
+    assert solution.status == "converged"
+    X = np.array([[1.5, 1e-3], [0.5, 0.5], [1e-3, 1.5], [1 - 1e-3, 1.5]])
+    assert solution(X) == pytest.approx([1 - np.exp(-1), 1, 1 - np.exp(-1), 1 - np.exp(-1)], abs=3e-2)

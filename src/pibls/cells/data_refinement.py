@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 
 from pibls.cells.data_roughness import DataRoughness, Roughness
 from pibls.cells.error_marking import Splits, cuts_along
+from pibls.cells.modes import ModeRefinement
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, leaves, refined
@@ -48,6 +49,11 @@ class DataRefinement:
     def roughness(self) -> DataRoughness:
         """Measures the roughness of the data."""
         return DataRoughness(self.rows, self.only)
+
+    @cached_property
+    def modes(self) -> ModeRefinement:
+        """Resolves the waves and layers that the equations support."""
+        return ModeRefinement(self.rows)
 
     def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""

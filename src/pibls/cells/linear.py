@@ -13,7 +13,6 @@ from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
-from pibls.cells.modes import ModeRefinement
 from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
@@ -68,7 +67,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
     small_surfaces = rows.layout.tree_domain.small_surfaces
     root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
-    return rows.layout.trimmed(data.resolving_data(ModeRefinement(rows).refined(root, tol, waves), tol, most))
+    return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, waves), tol, most))
 
 
 class Start(NamedTuple):

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 
-from pibls.cells.data_refinement import DATA_SHARE
 from pibls.cells.error_marking import Splits
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, refined
@@ -24,7 +23,7 @@ from pibls.checks import ComplexArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import cube_rule
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import NEGLIGIBLE
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["ModeRefinement"]
 
@@ -36,20 +35,21 @@ class ModeRefinement:
     """Splits cells until they resolve the modes of the linear equations of a problem."""
 
     rows: Rows
+    _cuts: dict[Cell, list[tuple[int, float | None]]] = field(default_factory=dict)  # of cells with layers
 
     def refined(self, root: Cell, tol: float, most: int) -> Cell:
         """Return a tree that resolves layers and waves; waves only if there are at most so many cells."""
-        if not self.rows.problem.is_linear or not self._axes:
-            return root
-        return self._resolving_waves(self._resolving_layers(root, tol), tol, most)
+        return self._resolving_waves(self.resolving_layers(root, tol), tol, most)
 
     @property
     def _count(self) -> int:
         return self.rows.layout.least_degree + 1
 
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
+        if not self._axes:
+            return root
         # Richer cells resolve waves to the last digits later.
-        first, share = root, min(DATA_SHARE / NEGLIGIBLE * tol, VISIBLE)
+        first, share = root, min(tol / PLAIN, VISIBLE)
         # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
         longest = 2.0 * self._count / math.e * share ** (1.0 / self._count)
         while True:
@@ -65,30 +65,35 @@ class ModeRefinement:
             if root is before:
                 return root
 
-    def _resolving_layers(self, root: Cell, tol: float) -> Cell:
+    def resolving_layers(self, root: Cell, tol: float) -> Cell:
         """Cut off a cell where a layer at an end of the domain is too thin to be seen by polynomials on the whole cell.
 
         Polynomials of degree n see layers of width h / n² at the ends of a cell of size h. The cell that is cut off
         contains the layer down to the tolerance.
         """
-        folds = -math.log(min(tol, VISIBLE))
-        while True:
-            splits: Splits = {}
-            for cell in self.rows.layout.within(root):
-                cuts: dict[int, float] = {}
-                for axis, above in self._ends(cell):
-                    reach = self._reach(cell, axis, folds, above=above)
-                    if reach * self._count**2 < folds * cell.size[axis]:
-                        cuts[axis] = float(cell.high[axis] - reach if above else cell.low[axis] + reach)
-                splits[cell] = list(cuts.items())
-            before, root = root, refined(root, splits)
+        while self._axes:
+            cells = self.rows.layout.within(root)
+            self._cuts |= {cell: self._cut(cell, tol) for cell in cells if cell not in self._cuts}
+            before, root = root, refined(root, {cell: self._cuts[cell] for cell in cells})
             if root is before:
-                return root
+                break
+        return root
+
+    def _cut(self, cell: Cell, tol: float) -> list[tuple[int, float | None]]:
+        cuts: dict[int, float | None] = {}
+        folds = -math.log(min(tol, VISIBLE))
+        for axis, above in self._ends(cell):
+            reach = self._reach(cell, axis, folds, above=above)
+            if reach * self._count**2 < folds * cell.size[axis]:
+                cuts[axis] = float(cell.high[axis] - reach if above else cell.low[axis] + reach)
+        return list(cuts.items())
 
     @cached_property
     def _axes(self) -> list[int]:
-        """The axes along which some field has derivatives of several orders in one equation."""
-        found = set()
+        """The axes along which some field has derivatives of several orders in one linear equation."""
+        found: set[int] = set()
+        if not self.rows.problem.is_linear:
+            return []
         for equation in self.rows.equations:
             for axis, name in product(range(self.rows.orders.shape[1]), self.rows.problem.field_names):
                 indices = [term.multi_index for term in equation.form.terms if term.field == name]
@@ -98,16 +103,21 @@ class ModeRefinement:
 
     def _ends(self, cell: Cell) -> Iterator[tuple[int, bool]]:
         """Yield the axes and sides at which a cell ends at the boundary, at another material, or where data jump."""
-        tree_domain = self.rows.layout.tree_domain
-        root, step = tree_domain.root, tree_domain.side_offset(cell)
-        planes = root.marks[np.isfinite(root.marks).sum(axis=1) == 1] if len(root.marks) else root.low[None] * np.nan
-        for axis in set(self._axes) - set(self.rows.traces.periodic):
-            for above, end in enumerate((cell.low[axis], cell.high[axis])):
-                X = np.tile((cell.low + cell.high) / 2, (2, 1))
-                X[:, axis] = end + np.array([-step, step])
-                outside = end in (root.low[axis], root.high[axis]) or not tree_domain.inside(X).all()
-                if outside or np.ptp(tree_domain.materials(X)) or end in planes[:, axis]:
-                    yield axis, bool(above)
+        tree_domain, root, X = self.rows.layout.tree_domain, self.rows.layout.root, _sampled(cell.low, cell.high)
+        planes = root.marks[np.isfinite(root.marks).sum(axis=1) == 1] if len(root.marks) else np.empty((0, X.shape[1]))
+        if not tree_domain.is_box and not tree_domain.inside(X).all():
+            return
+        for axis, above in product(set(self._axes) - set(self.rows.traces.periodic), (False, True)):
+            end, last = ((own.high if above else own.low)[axis] for own in (cell, root))
+            beyond = X.copy()
+            beyond[:, axis] = end + (1 if above else -1) * tree_domain.side_offset(cell)
+            if (
+                end == last
+                or end in planes[:, axis]
+                or not tree_domain.inside(beyond).any()
+                or (tree_domain.materials(X) != tree_domain.materials(beyond)).all()
+            ):
+                yield axis, above
 
     def _reach(self, cell: Cell, axis: int, folds: float, *, above: bool) -> float:
         """Return the distance from an end of a cell within which its fastest mode decays by so many e-folds.

@@ -107,6 +107,11 @@ class Cell:
         best = max(depths, key=depths.__getitem__, default=None)
         return best if best is not None and depths[best] > 0.0 else None
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether there are digits left for halves."""
+        return 0.5 ** (self.depth / len(self.low) + 1) >= ROUNDING
+
     def plane_inside(self) -> tuple[int, float] | None:
         """Return axis and position of a plane among its marks that runs through its inside, or None."""
         slack = CLOSE * self.size
@@ -278,7 +283,7 @@ def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float)
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
-    if not cuts or 0.5 ** (cell.depth / len(cell.low) + 1) < ROUNDING:
+    if not cuts or not cell.is_divisible:
         return cell
     (axis, at), *rest = cuts
     halved = cell.halved(axis, at)
