@@ -110,7 +110,7 @@ class Cell:
     @property
     def is_divisible(self) -> bool:
         """Whether there are digits left for halves."""
-        return 0.5 ** (self.depth / len(self.low) + 1) >= ROUNDING
+        return bool(0.5 ** (self.depth / len(self.low) + 1) >= ROUNDING)
 
     def plane_inside(self) -> tuple[int, float] | None:
         """Return axis and position of a plane among its marks that runs through its inside, or None."""
