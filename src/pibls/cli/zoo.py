@@ -45,8 +45,7 @@ def entries(linear: bool | None = None) -> list[dict[str, Any]]:
     """Return the traits of every problem of the zoo, by name."""
     from pibls import problems
 
-    groups: dict[str, Callable[[], Problem]] = {**problems.catalogue(linear=linear), **problems.evolutions()}
-    known = [_entry(name, build, build()) for name, build in groups.items()]
+    known = [_entry(name, build, build()) for name, build in problems.catalogue(linear=linear, exact=True).items()]
     known += [_entry(name, build, build(), "none") for name, build in problems.without_exact().items()]
     known += [_entry(name, r.problem, r.problem(), "values at points") for name, r in problems.references().items()]
     known += [_entry(name, i.problem, i.problem(), f"ill-posed: {i.kind}") for name, i in problems.ill_posed().items()]
