@@ -142,7 +142,7 @@ def test_tags_say_how_hard_and_how_many_coordinates(name: str) -> None:
     assert problems.tags(name) == (expected if build(name).is_linear else expected | {"nonlinear"})
 
 
-@pytest.mark.parametrize("name", ["nobody", "l_shape_unit_load", "catalogue", 3, None])
+@pytest.mark.parametrize("name", ["nobody", "catalogue", 3, None])
 def test_tags_of_what_is_not_in_the_catalogue_are_refused(name: object) -> None:
     with pytest.raises(InputError, match="The 'name' parameter of tags must be one of 'advection', "):
         problems.tags(name)  # type: ignore[arg-type]
