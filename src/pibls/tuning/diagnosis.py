@@ -14,7 +14,6 @@ from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
-from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
@@ -95,7 +94,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 
 def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If sources and fluxes of a nonlinear problem do not balance, return a quick solution that says so; else None."""
-    lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
+    lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, PLAIN)))
     return solve(problem, tol, budget.part(most=GLANCE), diagnose=lambda *_: (lost, "")) if lost else None
 
 
