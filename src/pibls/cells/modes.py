@@ -23,10 +23,10 @@ from pibls.checks import ComplexArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import cube_rule
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["ModeRefinement"]
 
-_WAVE_SHARE = 1000.0  # tolerances to which waves are resolved: richer cells resolve the rest later
 _FEW = 4  # points along an axis at which coefficients are sampled
 
 
@@ -48,7 +48,8 @@ class ModeRefinement:
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
         if not self._axes:
             return root
-        first, share = root, min(_WAVE_SHARE * tol, VISIBLE)
+        # Richer cells resolve waves to the last digits later.
+        first, share = root, min(tol / PLAIN, VISIBLE)
         # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
         longest = 2.0 * self._count / math.e * share ** (1.0 / self._count)
         while True:

@@ -14,14 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.newton import COARSE
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
-from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
@@ -122,7 +121,7 @@ class _Widening:
                     break
                 nodes = level * self.fitting.pilot_nodes
                 try:
-                    scale, _ = self._scan(self._linear(state), nodes, COARSE)
+                    scale, _ = self._scan(self._linear(state), nodes, PLAIN)
                     fitted = self._fitted(((nodes, scale),), state, close=False)
                 except PiblsError as error:
                     reason = reason or str(error)
@@ -293,7 +292,7 @@ def solve_wide(
     shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)
     for easier in () if problem.is_linear else checked_continuation(continuation, problem):
-        run = _Widening(Fitting(easier, seed, device), max(tol, COARSE), shared, report, assume_well_posed)
+        run = _Widening(Fitting(easier, seed, device), max(tol, PLAIN), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
     return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
 
