@@ -102,6 +102,9 @@ class Fluxes:
             self.rows.traces.normals(face),
             [],
         )
+        if i in self.rows.analysis.waves:
+            space = range(len(self.rows.problem.domain.space))
+            return [(number, self.rows.along(axis, 1), normals[:, axis]) for axis in space]
         given = self._given_fluxes[i]
         if given is not None:
             return self.rows.only_terms(given, part, X, normals)
@@ -170,7 +173,8 @@ class Fluxes:
         if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
-            return self._scale(face, number) if self._fluxes[number, order] == i else 0.0
+            share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)
+            return share * self._scale(face, number) if self._fluxes[number, order] == i else 0.0
         if face.normals is None:
             value = terms.get((number, self.rows.along(face.axis, order + 1)))
             if value is None:
@@ -183,6 +187,12 @@ class Fluxes:
                 _mean(face.weights, terms[number, index] * own) for index, own in ones if (number, index) in terms
             )
         return 0.0
+
+    def _across_normals(self, face: Face, terms: Any, number: int) -> float:
+        """Return the mean coefficient of the second derivative of a field along the normal of a face."""
+        assert face.normals is not None
+        pairs = [(terms.get((number, self.rows.along(axis, 2))), own) for axis, own in enumerate(face.normals.T)]
+        return sum(_mean(face.weights, value * own**2) for value, own in pairs if value is not None)
 
     def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
         """Return the flux of an equation per unit of the shared value of an interface condition; else zero."""
@@ -277,7 +287,8 @@ class Fluxes:
         """Return the flux coefficient on one side of a face over the mean of both sides; 1 unless it jumps."""
         top = self.rows.orders[number, face.axis]
         # After integration by parts, the upper half of the derivatives form the flux.
-        if not self.switches or top % 2 or order < top // 2:
+        wave = self._fluxes.get((number, order)) in self.rows.analysis.waves
+        if not self.switches or top % 2 or order < top // 2 or wave:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
         for side in (face.below, face.above):

@@ -54,8 +54,11 @@ def solve_cells_nonlinear(
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
     diagnose: Diagnose | None = None,
+    early: bool = False,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
+
+    ``early`` diagnoses the coarse solution, where there is one, in place of the last.
 
     Examples
     --------
@@ -70,10 +73,10 @@ def solve_cells_nonlinear(
     newton = NewtonFitter(_layout(problem, max(tol, PLAIN), seed, nodes), max(tol, PLAIN), shared)
     course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
-    return _solved(loop, newton, start)
+    return _solved(loop, newton, start, early=early)
 
 
-def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
+def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> Solution:
     """Solve on a first tree, then on finer ones."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
@@ -86,7 +89,7 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     keep(problem, partial(loop.unfinished, newton.layout, fit))
-    if coarse.solved:
+    if coarse.solved and early:
         # What determines a solution shows on a coarse one, before much is spent on finer ones.
         glance = _uncompared(loop, coarse, Status.STALLED)
         if glance.status == Status.ILL_POSED:

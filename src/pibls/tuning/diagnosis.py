@@ -56,7 +56,7 @@ def solve_by_cells(
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
                 return solve_cells_nonlinear(problem, tol, budget, **common)
-            common["diagnose"] = partial(_nonlinear_flaw, tol, budget, seed)
+            common |= {"diagnose": partial(_nonlinear_flaw, tol, budget, seed), "early": True}
             solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
             return (
                 _unbalanced(problem, tol, budget, solve)

@@ -28,7 +28,7 @@ from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scale_search import Scale, choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import contradiction_of
+from pibls.wellposed.contradiction import contradiction_of, find_clash
 from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
 _WIDER = 1.4
@@ -87,7 +87,7 @@ class _Widening:
         if not self.problem.is_linear:
             self.state = self._coarse(start)
         self.linear = self._linear(self.state)
-        self.flaw = "" if self.assume_well_posed else ambiguity_of(self.linear, self.budget)
+        self.flaw = "" if self.assume_well_posed else self._clash() or ambiguity_of(self.linear, self.budget)
         self.flaw = self.flaw or self._choose(self.linear)
         self.scanned = self.budget.elapsed
         width = self.width or 2 * self.fitting.pilot_nodes
@@ -97,6 +97,13 @@ class _Widening:
         if stalled and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
             self.flaw = self._contradiction(self.linear)
         return self._solution(stop)
+
+    def _clash(self) -> str:
+        """Say which conditions give different values for the same thing, if by more than a small part of a solution."""
+        if (clash := find_clash(self.problem)) is None:
+            return ""
+        pilot = ((self.linear.pilot_nodes, (SCALE,) * self.linear.axes),)
+        return clash.in_words(self._fitted(pilot, self.state).solution, self.tol)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
         """Return fits of the problem linearised at a state, on NumPy, for pilots."""
