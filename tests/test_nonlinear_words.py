@@ -78,6 +78,8 @@ def test_of_evolutions_before_anything_is_solved(equation: Any, conditions: Any,
         (sp.Eq(h.diff(t) + (2 + h / 4) * h.diff(x), 0), [START, pb.Dirichlet(h, 0, on=ROAD.left)]),
         # Short waves are damped, though long ones grow.
         (sp.Eq(h.diff(t), -h.diff(x, 2) - h.diff(x, 4)), [pb.Initial(h, WAVE), pb.Periodic(h, x)]),
+        # Gas with an edge, at which slopes jump.
+        (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, sp.Max(1 - 4 * x**2, 0)), pb.Dirichlet(h, 0)]),
         # Where there is no gas, none spreads, and nothing need be given.
         (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, 1 - x), pb.Dirichlet(h, 1, on=ROAD.left)]),
     ],

@@ -105,9 +105,12 @@ class Evolution:
         coordinates, found = self.problem.domain.coordinates, {}
         for slot in self.slots:
             given = self.initial.get(slot.state)
-            if given is not None and not (given.has(Data) and any(slot.multi_index)):
-                along = [pair for pair in zip(coordinates, slot.multi_index, strict=False) if pair[1]]
-                found[slot] = compile_function(given.diff(*along) if along else given, coordinates)
+            along = [pair for pair in zip(coordinates, slot.multi_index, strict=False) if pair[1]]
+            if given is not None and not (given.has(Data) and along):
+                slope = given.diff(*along) if along else given
+                # A kink has no slope, and a jump is infinitely steep.
+                if not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs):
+                    found[slot] = compile_function(slope, coordinates)
         return found
 
     @cached_property
