@@ -260,9 +260,8 @@ class CoarseAttempts:
         if newton.layout.problem.domain.time is not None:
             return ""
         root = chosen.descent.fit.root
-        shape = bump(newton.layout, root)
-        if shape is None:
-            return ""
+        # Where the conditions do not determine a bump, as of first-order equations, multiples of the solution serve.
+        shape = bump(newton.layout, root) or values_of(newton.layout, chosen.descent.fit)
         limit = self.spent + max(MOST * self.spent, SLIGHT * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
             if self.spent > limit or self.budget.late:
