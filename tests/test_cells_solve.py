@@ -478,7 +478,7 @@ def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
 
 @pytest.mark.parametrize("deepest", [2, 3])
 def test_where_no_cell_can_be_split_nothing_is_known_of_the_error(monkeypatch, deepest):
-    monkeypatch.setattr(Cell, "is_divisible", property(lambda cell: cell.depth < deepest * len(cell.low)))
+    monkeypatch.setattr(Cell, "is_divisible", property(lambda cell: cell.depth < 2 * deepest))
     solution = pb.solve(pb.problems.l_shape(), tol=1e-9)
     assert solution.status == "stalled"
     assert "cannot be split" in solution.diagnostics.message
