@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 
 from pibls.cells.data_roughness import DataRoughness, Roughness
 from pibls.cells.error_marking import Splits, cuts_along
+from pibls.cells.modes import ModeRefinement
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, leaves, refined
@@ -17,12 +18,12 @@ from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import FALLS
 
 __all__ = ["DATA_SHARE", "DataRefinement"]
 
 DATA_SHARE = 100.0  # tolerances to which data are resolved: solving smooths their errors
 _SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
-_PAYS = 0.75  # largest ratio of integration errors, after and before a split, at which the split pays
 
 
 @lru_cache(maxsize=8)
@@ -48,6 +49,11 @@ class DataRefinement:
     def roughness(self) -> DataRoughness:
         """Measures the roughness of the data."""
         return DataRoughness(self.rows, self.only)
+
+    @cached_property
+    def modes(self) -> ModeRefinement:
+        """Resolves the waves and layers that the equations support."""
+        return ModeRefinement(self.rows)
 
     def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""
@@ -120,7 +126,7 @@ class DataRefinement:
         cell = part.cell
         boxes = leaves(refined(cell, {cell: cuts}))
         missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1).sum()
-        return bool(missed < _PAYS * self._unsure[cell].max())
+        return bool(missed < FALLS * self._unsure[cell].max())
 
     def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
         """Return the integration error of sources over boxes in parts, by axis, in units of the solution."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -23,10 +23,10 @@ from pibls.checks import ComplexArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import cube_rule
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["ModeRefinement"]
 
-_WAVE_SHARE = 1000.0  # tolerances to which waves are resolved: richer cells resolve the rest later
 _FEW = 4  # points along an axis at which coefficients are sampled
 
 
@@ -35,19 +35,21 @@ class ModeRefinement:
     """Splits cells until they resolve the modes of the linear equations of a problem."""
 
     rows: Rows
+    _cuts: dict[Cell, list[tuple[int, float | None]]] = field(default_factory=dict)  # of cells with layers
 
     def refined(self, root: Cell, tol: float, most: int) -> Cell:
         """Return a tree that resolves layers and waves; waves only if there are at most so many cells."""
-        if not self.rows.problem.is_linear or not self._axes:
-            return root
-        return self._resolving_waves(self._resolving_layers(root, tol), tol, most)
+        return self._resolving_waves(self.resolving_layers(root, tol), tol, most)
 
     @property
     def _count(self) -> int:
         return self.rows.layout.least_degree + 1
 
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
-        first, share = root, min(_WAVE_SHARE * tol, VISIBLE)
+        if not self._axes:
+            return root
+        # Richer cells resolve waves to the last digits later.
+        first, share = root, min(tol / PLAIN, VISIBLE)
         # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
         longest = 2.0 * self._count / math.e * share ** (1.0 / self._count)
         while True:
@@ -63,30 +65,35 @@ class ModeRefinement:
             if root is before:
                 return root
 
-    def _resolving_layers(self, root: Cell, tol: float) -> Cell:
+    def resolving_layers(self, root: Cell, tol: float) -> Cell:
         """Cut off a cell where a layer at an end of the domain is too thin to be seen by polynomials on the whole cell.
 
         Polynomials of degree n see layers of width h / n² at the ends of a cell of size h. The cell that is cut off
         contains the layer down to the tolerance.
         """
-        folds = -math.log(min(tol, VISIBLE))
-        while True:
-            splits: Splits = {}
-            for cell in self.rows.layout.within(root):
-                cuts: dict[int, float] = {}
-                for axis, above in self._ends(cell):
-                    reach = self._reach(cell, axis, folds, above=above)
-                    if reach * self._count**2 < folds * cell.size[axis]:
-                        cuts[axis] = float(cell.high[axis] - reach if above else cell.low[axis] + reach)
-                splits[cell] = list(cuts.items())
-            before, root = root, refined(root, splits)
+        while self._axes:
+            cells = self.rows.layout.within(root)
+            self._cuts |= {cell: self._cut(cell, tol) for cell in cells if cell not in self._cuts}
+            before, root = root, refined(root, {cell: self._cuts[cell] for cell in cells})
             if root is before:
-                return root
+                break
+        return root
+
+    def _cut(self, cell: Cell, tol: float) -> list[tuple[int, float | None]]:
+        cuts: dict[int, float | None] = {}
+        folds = -math.log(min(tol, VISIBLE))
+        for axis, above in self._ends(cell):
+            reach = self._reach(cell, axis, folds, above=above)
+            if reach * self._count**2 < folds * cell.size[axis]:
+                cuts[axis] = float(cell.high[axis] - reach if above else cell.low[axis] + reach)
+        return list(cuts.items())
 
     @cached_property
     def _axes(self) -> list[int]:
-        """The axes along which some field has derivatives of several orders in one equation."""
-        found = set()
+        """The axes along which some field has derivatives of several orders in one linear equation."""
+        found: set[int] = set()
+        if not self.rows.problem.is_linear:
+            return []
         for equation in self.rows.equations:
             for axis, name in product(range(self.rows.orders.shape[1]), self.rows.problem.field_names):
                 indices = [term.multi_index for term in equation.form.terms if term.field == name]

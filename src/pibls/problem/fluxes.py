@@ -30,11 +30,12 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
-    flux, rest = _divided(equation, space)
-    return None if flux is None or any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
+    flux, rest = divided(equation, space)
+    others = ([count for symbol, count in d.variable_count if symbol in space] for d in rest.atoms(sp.Derivative))
+    return None if flux is None or any(sum(own) > 1 for own in others) else expanded(flux)
 
 
-def _divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
+def divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
     """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
     residual = expanded(residual_of(equation, "the equation"))
     unknown = None, resolve(residual, space)
@@ -97,7 +98,7 @@ def traction_of(field: Any, equations: Sequence[object], forms: Sequence[Form], 
     """
     flux, number, sign = _outward(field, equations, forms, domain)
     own = carriers(forms, [call.label for call in _fields_of(forms).values()], len(domain.space))
-    _, rest = _divided(equations[number], domain.space)
+    _, rest = divided(equations[number], domain.space)
     for slope in sorted(rest.atoms(sp.Derivative), key=sp.default_sort_key):
         (symbol, *_), order = slope.variables, slope.derivative_count
         if order == 1 and isinstance(slope.expr, Field) and slope.expr.label not in own and symbol in domain.space:
