@@ -15,8 +15,9 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed, alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, size_of, too_large
 from pibls.inverse.parametric import substituted
+from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
@@ -206,6 +207,7 @@ class Answer:
         """Say which residuals do not look like noise."""
         residual, found = self.found.place.residual, []
         least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
+        leverage = self.weighed.leverage(self.found.place)
         for s, span in self.measurements.measured:
             own, noise = residual[span], self.weighed.noise[span]
             robust = s.loss == "huber"
@@ -220,8 +222,11 @@ class Answer:
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
-            elif alike(s, own, self.measurements.parametric.problem.domain):
-                found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
+            elif (chance := chance_of(s, own / noise, leverage[span])) < SETTINGS.chance:
+                found.append(
+                    f"residuals of {s.name} have the same sign in whole regions, which noise has with a probability of "
+                    f"{chance:.0e}"
+                )
         return found
 
     def solution(

@@ -17,8 +17,9 @@ from pibls.inverse.cell_forward import CellForward
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.measurements import Measurements, alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, size_of, too_large
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward
 from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
@@ -148,9 +149,11 @@ class Fits:
     def is_good(self, found: Descent) -> bool:
         """Tell whether residuals look like noise, or are as small as solutions are accurate."""
         residual, tol = found.place.residual, found.forward.tol
-        measurements, domain = self.plain(tol), self.parametric.problem.domain
+        measurements = self.plain(tol)
         if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= SETTINGS.accuracy * tol:
             return True
+        weighed = measurements.weighed(residual)
+        leverage = weighed.leverage(found.place)
         for statement, span in measurements.sets:
             own, robust = residual[span], statement.loss == "huber"
             if statement.noise is not None:
@@ -158,7 +161,7 @@ class Fits:
                     return False
             elif not statement.exact and size_of(own, robust) > MOST * np.std(measurements.targets[span]):
                 return False
-            if alike(statement, own, domain):
+            if chance_of(statement, (residual / weighed.noise)[span], leverage[span]) < SETTINGS.chance:
                 return False
         return True
 
