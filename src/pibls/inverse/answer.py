@@ -86,6 +86,12 @@ class Answer:
         return float(np.sqrt(np.mean(np.square(residual / self.measurements.sizes)))) if len(residual) else 0.0
 
     @property
+    def noise(self) -> float:
+        """The noise of the noisiest set, relative to its measurements."""
+        relative = np.square(self.weighed.noise / self.measurements.sizes)
+        return float(np.sqrt(max((np.mean(relative[span]) for _, span in self.measurements.measured), default=0.0)))
+
+    @property
     def estimate(self) -> float:
         """The largest shift by the error of solutions, in standard deviations."""
         deviations = np.sqrt(np.diag(self.covariance))
@@ -306,9 +312,12 @@ class Answer:
         words = [f"{told}." if told else "", *remarks]
         for number, sign in sorted(self.sides):
             words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
+        # What data cannot tell at values that do not explain them, they may tell at others.
+        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
         lacks = []
-        if not self.found.settled:
-            lacks.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
+        if not self.found.settled and not is_open:
+            remedy = "a larger budget" if self.forward.is_spent else "starts nearer to the truth"
+            lacks.append(f"The search ended before it converged. Give {remedy}.")
         if misfits:
             lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():
@@ -321,8 +330,6 @@ class Answer:
                 "The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, and "
                 "faster ones may fit as well."
             )
-        # What data cannot tell at values that do not explain them, they may tell at others.
-        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
         if is_open:
             words.append("Measure elsewhere or something else, or give priors.")
         met = estimate <= self.tol and not lacks

@@ -34,13 +34,15 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits = self.fits
+        fits, first = self.fits, list[Descent]()
 
         def tried(start: FloatArray) -> Descent | None:
             if start is fits.coordinates.start:
-                return self._from(start, slower=True)
+                first.extend(filter(None, [self._from(start, slower=True)]))
+                return first[0] if first else None
             fits.starts += 1
-            return fits.settled(start, self.tol, None)
+            point = self._better(first[0], start) if first and fits.explains(first[0]) else start
+            return None if point is None else fits.settled(point, self.tol, None)
 
         best = best_of(fits.coordinates.starts(fits.numbers), tried, self._misfit)
         if best is None:
@@ -53,6 +55,16 @@ class Attempts:
             if self._turns(best) > 1.0 and (slower := self._slower(best)) is not None:
                 self._compare(best, slower)
         return best
+
+    def _better(self, found: Descent, start: FloatArray) -> FloatArray | None:
+        """Return where a few steps lead from another start, if data fit better there; on cells or features at hand."""
+        here = place_at(found.forward, self.fits.measurements(found.forward), start, None)
+        other = None if here is None else self._few_steps(found, here)
+        return other.place.point if other is not None and self._misfit(other) < self._misfit(found) else None
+
+    def _few_steps(self, found: Descent, here: Place) -> Descent:
+        measurements, rule = self.fits.measurements(found.forward), Damping(steps=SETTINGS.rounds)
+        return search(found.forward, measurements, here, rough=True, rule=rule)
 
     def _from(self, start: FloatArray, *, slower: bool = False) -> Descent | None:
         """Search from a start, with early measurements first where it explains them worse than a constant.
@@ -93,7 +105,7 @@ class Attempts:
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
             if here is None:
                 continue
-            here = search(forward, measurements, here, rough=True, rule=Damping(steps=SETTINGS.rounds)).place
+            here = self._few_steps(found, here).place
             if self._may_fit(found, here):
                 self._compare(found, search(forward, measurements, here))
 

@@ -83,7 +83,9 @@ class Search:
 
     def compare(self, found: Descent) -> Answer:
         """Find how far errors of solutions move the unknowns."""
-        return Answer.of(self.fits.measurements(found.forward), found, self.fits.tol)
+        answer = Answer.of(self.fits.measurements(found.forward), found, self.fits.tol)
+        # Functions, and fields that follow them, are not known better than what they are known from.
+        return replace(answer, tol=max(answer.tol, answer.noise)) if self.fits.parametric.bases else answer
 
     def stage(self, found: Answer) -> Stage:
         """Return the record of an answer."""
@@ -91,7 +93,7 @@ class Search:
 
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= NEGLIGIBLE and found.forward.tol <= self.fits.tol
+        return found.estimate <= NEGLIGIBLE and (found.forward.tol <= self.fits.tol or found.forward.error <= found.tol)
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -131,9 +133,7 @@ class Search:
             for s, span in plain.measured
         ]
         per_unknown = max(len(plain.targets) / max(parametric.size, 1), 1.0)
-        # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
-        least = self.fits.tol if parametric.bases and not self.fits.is_large else SETTINGS.coarse
-        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), least, SLIGHT))
+        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), SETTINGS.coarse, SLIGHT))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
