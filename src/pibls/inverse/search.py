@@ -93,7 +93,8 @@ class Search:
 
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= NEGLIGIBLE and (found.forward.tol <= self.fits.tol or found.forward.error <= found.tol)
+        least = NEGLIGIBLE * found.noise if self.fits.parametric.bases else 0.0
+        return found.estimate <= NEGLIGIBLE and (found.forward.tol <= self.fits.tol or found.forward.error <= least)
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -133,7 +134,9 @@ class Search:
             for s, span in plain.measured
         ]
         per_unknown = max(len(plain.targets) / max(parametric.size, 1), 1.0)
-        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), SETTINGS.coarse, SLIGHT))
+        # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
+        least = self.fits.tol if parametric.bases and not self.fits.is_large else SETTINGS.coarse
+        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), least, SLIGHT))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
