@@ -19,10 +19,10 @@ from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
 from pibls.problem import Problem
+from pibls.refinement.standards import CANDIDATES
 
 __all__ = ["Layout"]
 
-_QUADRATURE = 20000
 _REMEMBERED = 2**25
 
 
@@ -78,6 +78,14 @@ class Layout:
             root = refined(root, cuts)
         return root
 
+    def within(self, root: Cell) -> list[Cell]:
+        """Return the leaves that intersect the domain."""
+        cells = leaves(root)
+        if self.tree_domain.is_box:
+            return cells
+        middles = self.tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        return [c for c, own in zip(cells, middles, strict=True) if own or any(self.tree_domain.pieces(c).values())]
+
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
         if part.whole:
@@ -128,7 +136,7 @@ class Layout:
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        return self.tree_domain.domain.quadrature(_QUADRATURE)
+        return self.tree_domain.domain.quadrature(CANDIDATES)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return points and weights for integrals over a part: its own if they are exact, else those of the domain."""
