@@ -62,7 +62,8 @@ class Parametric:
 
     def _is_given(self, statement: Statement) -> bool:
         """Tell whether a condition is one on unknown functions alone."""
-        return statement.targets is None and not set(statement.form.fields) & set(self.names)
+        fields = {name for form in statement.forms for name in form.fields}
+        return statement.targets is None and not fields & set(self.names)
 
     def _as_measured(self, statement: Statement) -> Statement:
         place = statement.place
@@ -134,13 +135,14 @@ class Parametric:
     @cached_property
     def is_separable(self) -> bool:
         """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
-        terms = ((t, s.form) for s in self.stated for t in s.form.terms if t.field in self.names)
+        forms = (form for s in self.stated for form in s.forms)
+        terms = ((t, form) for form in forms for t in form.terms if t.field in self.names)
         return all(self._is_free(t.coefficient, form) for t, form in terms)
 
     @cached_property
     def is_affine(self) -> bool:
         """Whether solutions move in proportion to unknowns: these stand in sources only, and linearly."""
-        forms = [s.form for s in self.stated]
+        forms = [form for s in self.stated for form in s.forms]
         slopes = ((sp.diff(form.residual, k), form) for form in forms for k in self.problem.parameters)
         every = itertools.chain(slopes, ((t.coefficient, form) for form in forms for t in form.terms))
         return all(self._is_free(slope, form) for slope, form in every)
