@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
@@ -77,10 +78,18 @@ class Start(NamedTuple):
     root: Cell
 
 
-def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
+def start_of(
+    problem: Problem,
+    tol: float,
+    budget: Budget | float = 10.0,
+    seed: int = 0,
+    nodes: Cells = SINES,
+    trace_share: float = TRACE_SHARE,
+) -> Start:
     """Return the data and the first tree of a solve."""
     d = len(problem.domain.coordinates)
-    data = DataRefinement(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
+    reference = draw_reference(d, degree_for(d, tol), seed, nodes)
+    data = DataRefinement(Rows(Layout(problem, reference, seed, trace_share=trace_share)))
     return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
 
 

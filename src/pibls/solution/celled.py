@@ -262,14 +262,14 @@ class CellNetwork:
             for start in range(0, len(X), step):
                 rows = slice(start, start + step)
                 own = parts[rows]
-                nodes = self._nodes((X[rows] - self.centers[own]) / self.halves[own], wanted)
+                nodes = self.nodes((X[rows] - self.centers[own]) / self.halves[own], wanted)
                 weights = self.weights[own]
                 for index in wanted:
                     scale = np.prod(self.halves[own] ** np.array(index), axis=1)
                     result[index][rows] = np.einsum("nm,nfm->nf", nodes[index], weights) / scale[:, None]
         return result
 
-    def _nodes(self, U: FloatArray, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+    def nodes(self, U: FloatArray, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the nodes, the same bits for a point alone as among others."""
         # A matrix of one row is multiplied by another routine, which rounds differently: it never comes alone.
         many = np.repeat(U, 2, axis=0) if len(U) == 1 else U
