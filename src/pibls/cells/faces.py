@@ -40,7 +40,7 @@ class FaceFinder:
     tree_domain: TreeDomain
     reference: ReferenceNetwork
     cutter: Cutter
-    trace_share: float = TRACE_SHARE
+    is_stable: bool = False  # whether traces are as rich as cells
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _common: dict[bytes, FloatArray] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class FaceFinder:
     @property
     def degree(self) -> int:
         """Degree of the polynomials on faces."""
-        return round(self.trace_share * self.reference.degree)
+        return self.reference.degree if self.is_stable else round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the faces of a contact inside the domain."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
@@ -84,12 +83,12 @@ def start_of(
     budget: Budget | float = 10.0,
     seed: int = 0,
     nodes: Cells = SINES,
-    trace_share: float = TRACE_SHARE,
+    is_stable: bool = False,
 ) -> Start:
     """Return the data and the first tree of a solve."""
     d = len(problem.domain.coordinates)
     reference = draw_reference(d, degree_for(d, tol), seed, nodes)
-    data = DataRefinement(Rows(Layout(problem, reference, seed, trace_share=trace_share)))
+    data = DataRefinement(Rows(Layout(problem, reference, seed, is_stable=is_stable)))
     return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
 
 

@@ -22,7 +22,7 @@ from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.rational import ORDER, pole
+from pibls.evolution.rational import longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
@@ -37,7 +37,7 @@ __all__ = ["evolve_on_cells"]
 
 _HIGHEST = {2: 19, 3: 16}  # degree up to which cells become richer
 _SNAPSHOTS = 12  # times at which cells are asked whether they resolve the solution
-_SHORTER = 1.5  # how much shorter the steps of a better solution are
+_SHORTER = 1.25  # how much shorter the steps of a better solution are
 
 
 class Compared(NamedTuple):
@@ -62,7 +62,7 @@ class CellEvolution:
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve the initial values and one resolvent."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
-        start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, trace_share=1.0)
+        start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
         linear = LinearFitter(TreeSolver(start.data.rows), self.budget)
         loop = Loop(linear, self.tol, Course(self.budget.part(MOST), TREES, lambda *_: None), self.seed, start.data)
         loop.run(linear.fit(start.root, None))
@@ -154,7 +154,7 @@ def _first_step(resolvent: Resolvent, evolution: Evolution | Unsuitable, tol: fl
 
     first, last = resolvent.limits
     pace = transits(evolution) if isinstance(evolution, Evolution) else 0.0
-    share = tol ** (1.0 / (ORDER + 1)) / pace if 0.0 < pace < np.inf else MOST
+    share = longest(tol / SETTINGS.tighter) / pace if 0.0 < pace < np.inf else MOST
     return (last - first) * min(share, MOST / 2)
 
 

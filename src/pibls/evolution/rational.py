@@ -19,7 +19,7 @@ from numpy.polynomial import laguerre, legendre
 
 from pibls.checks import FloatArray
 
-__all__ = ["ORDER", "data_nodes", "data_weights", "pole", "still_weights", "step_weights", "term_weights"]
+__all__ = ["ORDER", "data_nodes", "data_weights", "longest", "pole", "still_weights", "step_weights", "term_weights"]
 
 ORDER = 8  # the highest for which there is a stable pole
 
@@ -68,6 +68,17 @@ def step_weights() -> tuple[FloatArray, FloatArray]:
     values = np.array([_polynomial((1.0 + node) / 2.0) for node in nodes])
     table = legendre.legvander(nodes, ORDER) * (np.arange(ORDER + 1) + 0.5)
     return _polynomial(1.0), np.asarray((table * weights[:, None]).T @ values)
+
+
+@cache
+def longest(tol: float) -> float:
+    """Return the angle by which an oscillation may turn in a step whose error is within a tolerance.
+
+    >>> round(longest(1e-7), 2)
+    0.71
+    """
+    powers = (1.0 / (1.0 - 1j * pole())) ** np.arange(ORDER + 1)
+    return float((tol / abs(_polynomial(1.0) @ powers - np.exp(1j))) ** (1.0 / (ORDER + 1)))
 
 
 @cache
