@@ -22,7 +22,7 @@ from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.rational import longest, pole
+from pibls.evolution.rational import ORDER, longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
@@ -81,7 +81,9 @@ class CellEvolution:
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        return Compared(here, better, gap if layout is not here.stages.layout else extrapolated(gap, fall, FALLS))
+        # Shorter steps leave a share of the error in time, a finer tree some of that in space.
+        richer = layout is not here.stages.layout
+        return Compared(here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS))
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells for a smooth solution, or a finer tree."""
@@ -108,7 +110,7 @@ class CellEvolution:
         run = found.run
         size = {"nodes": run.unknowns, "cells": len(run.stages.parts), "steps": len(run.pieces)}
         estimate = found.estimate if np.isfinite(found.estimate) else None
-        return Stage(self.budget.elapsed, **size, residual=run.residual, estimate=estimate)
+        return Stage(self.budget.elapsed, **size, estimate=estimate)
 
     def is_met(self, found: Compared) -> bool:
         """Tell whether the estimate is within the tolerance."""

@@ -37,8 +37,6 @@ class CellRun:
     breaks, pieces
         Where steps begin and the last one ends, and the Legendre coefficients on each, shape (steps, degree + 1,
         parts, fields, functions).
-    residual
-        The largest residual of a resolvent, relative to the solution.
     operations
         The work it took.
     ended
@@ -48,7 +46,6 @@ class CellRun:
     stages: CellStages
     breaks: FloatArray
     pieces: FloatArray
-    residual: float
     operations: float
     ended: str = ""
 
@@ -88,7 +85,6 @@ class _Course:
     stages: CellStages
     breaks: list[float] = field(default_factory=list)
     pieces: list[FloatArray] = field(default_factory=list)
-    residual: float = 0.0
 
     def __post_init__(self) -> None:
         self.begun, self.breaks = self.stages.budget.operations, [self.stages.resolvent.limits[0]]
@@ -98,7 +94,6 @@ class _Course:
     def accept(self, step: Step, until: float) -> None:
         """Go on to the end of a step."""
         self.states, self.reach = step.end, np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
-        self.residual = max(self.residual, step.residual / max(float(self.reach.max()), 1e-300))
         self.breaks.append(until)
         self.pieces.append(step.series)
 
@@ -108,7 +103,7 @@ class _Course:
         work = self.stages.budget.operations - self.begun
         shape = (0, ORDER + 1, len(self.states), *self.states.shape[2:])
         pieces = np.array(self.pieces) if self.pieces else np.empty(shape)
-        return CellRun(self.stages, np.array(self.breaks), pieces, self.residual, work, ended)
+        return CellRun(self.stages, np.array(self.breaks), pieces, work, ended)
 
 
 def follow(stages: CellStages, tol: float, h: float) -> CellRun:

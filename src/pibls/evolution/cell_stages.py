@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import sympy as sp
 
 from pibls.budget import Budget
 from pibls.cells.evaluation import Sources, Stated, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
+from pibls.cells.repeated import Lifted, Repeated
 from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, leaves
@@ -22,23 +24,47 @@ from pibls.evolution.resolvent import Past, Resolvent
 
 __all__ = ["CellStages", "States", "Step"]
 
-_PASSES = 4.0  # operations of a back-substitution, for each byte of factors: refinement repeats it
-
 States = FloatArray
 """Weights of all states: shape (parts, orders in time, fields, functions)."""
 
 
-_During = tuple[float, float, dict[int, FloatArray]]
-"""Start and length of a step, and the data of statements for all of its resolvents."""
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Factors:
     """The factors of the resolvent for steps of one length."""
 
     z: float
-    solver: TreeSolver
+    h: float
+    solves: Repeated
     pasts: dict[int, Past]
+    time: sp.Symbol
+    _steady: Lifted | None = None
+
+    def data(self, start: float) -> tuple[Lifted | None, bool]:
+        """Return the right-hand sides of data for all resolvents of a step, and whether they differ from each other."""
+        sources = [past.form.source for past in self.pasts.values()]
+        if all(source == 0 for source in sources):
+            return None, False
+        if any(self.time in source.free_symbols for source in sources):
+            return self.solves.lifted(self._given(start + self.h * data_nodes(), data_weights())), True
+        if self._steady is None:
+            self._steady = self.solves.lifted(self._given(np.array([start]), np.ones((1, 1))))
+        return self._steady, False
+
+    def _given(self, times: FloatArray, weights: FloatArray) -> Sources:
+        """Return data at times, in combinations."""
+
+        def sources(own: Stated, part: CellPart) -> FloatArray:
+            del part
+            past = self.pasts.get(id(own.statement.form))
+            if past is None or past.form.source == 0:
+                return np.zeros((len(own.points), len(weights)))
+            normals = None
+            if own.normals is not None:
+                normals = np.tile(np.column_stack([own.normals, np.zeros(len(own.normals))]), (len(times), 1))
+            values = past.form.source_function(at_times(own.points, times), normals)
+            return np.asarray((weights @ values.reshape(len(times), -1)).T)
+
+        return sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +79,11 @@ class Step:
         All states at its end.
     terms
         The size of what each of the last four orders adds to the fields at its end.
-    residual
-        The largest that a resolvent leaves in its rows.
     """
 
     series: FloatArray
     end: States
     terms: FloatArray
-    residual: float
 
 
 @dataclass(eq=False)
@@ -103,17 +126,17 @@ class CellStages:
     @property
     def factor_work(self) -> float:
         """Operations of factors."""
-        return next(reversed(self._factors.values())).solver.flops
+        return next(reversed(self._factors.values())).solves.solver.flops
 
     @property
     def step_work(self) -> float:
         """Operations of a step."""
-        return ORDER * _PASSES * next(reversed(self._factors.values())).solver.memory
+        return ORDER * next(reversed(self._factors.values())).solves.work
 
     @property
     def memory(self) -> float:
         """Bytes held by all factors."""
-        return sum(own.solver.memory for own in self._factors.values())
+        return sum(8.0 * own.solves.tree.numbers for own in self._factors.values())
 
     def affords(self, h: float) -> bool:
         """Tell whether the budget allows a step of a length."""
@@ -127,10 +150,28 @@ class CellStages:
             z = 1.0 / (pole() * h)
             problem, pasts = self.resolvent.at(z)
             solver = TreeSolver(Rows(self.layout.restated(problem)))
-            solver.solve(self.root)
+            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts))
             self.budget.spend(solver.flops)
-            self._factors[h] = _Factors(z, solver, pasts)
+            self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
         return self._factors[h]
+
+    def _columns(self, z: float, pasts: dict[int, Past]) -> Sources:
+        """Return the sources of the resolvent, one column for each weight of a state before."""
+        orders, size = max(self.resolvent.orders), self.layout.reference.size
+        fields = len(self.resolvent.orders)
+
+        def sources(own: Stated, part: CellPart) -> FloatArray:
+            found = np.zeros((len(own.points), orders, fields, size))
+            past = pasts.get(id(own.statement.form))
+            terms = () if past is None else past.terms
+            nodes = self.layout.nodes(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            for name, index, order, coefficient in terms:
+                values = coefficient(own.points, own.normals)[:, None] * nodes[index] / power(part.half, index)
+                for below in range(order):
+                    found[:, below, name] -= z ** (order - below) * values
+            return found.reshape(len(found), -1)
+
+        return sources
 
     def initial(self) -> States:
         """Return the initial values, projected on the functions of cells."""
@@ -152,17 +193,15 @@ class CellStages:
 
     def step(self, time: float, h: float, states: States) -> Step:
         """Return the solution over a step."""
-        factors, residual, every = self.factors(h), 0.0, [states]
-        data: dict[int, FloatArray] = {}
+        factors, every = self.factors(h), [states]
+        data, differ = factors.data(time)
         for number in range(ORDER):
-            made = factors.solver.again(self._sources(factors, (time, h, data), number, every[-1]))
-            self.budget.spend(_PASSES * factors.solver.memory)
-            residual = max(residual, made.side(0).residual)
-            new = np.empty_like(states)
-            new[:, 0] = np.stack([made.columns[part][0] for part in self.parts])
+            new, before = np.empty_like(states), every[-1]
+            new[:, 0] = factors.solves.solve(before.reshape(len(before), -1), data, number if differ else 0)
             for order in range(1, states.shape[1]):
-                new[:, order] = factors.z * (new[:, order - 1] - every[-1][:, order - 1])
+                new[:, order] = factors.z * (new[:, order - 1] - before[:, order - 1])
             every.append(new)
+        self.budget.spend(self.step_work)
         stacked = np.stack(every)
         end, series = step_weights()
         found = np.tensordot(series, stacked[:, :, 0], axes=1)
@@ -170,43 +209,4 @@ class CellStages:
             found[-1, :, still] = 0.0
             found[:-1, :, still] = np.tensordot(still_weights(), stacked[1:, :, 0][:, :, still], axes=1)
         terms = np.array([self.sizes(own) for own in np.tensordot(term_weights(), stacked[:, :, 0], axes=1)])
-        return Step(found, np.tensordot(end, stacked, axes=1), terms, residual)
-
-    def _given(self, own: Stated, past: Past, during: _During, number: int) -> FloatArray | float:
-        """Return the data of a statement for a resolvent of a step; those that depend on time are kept."""
-        time, h, known = during
-        source = past.form.source
-        if source == 0:
-            return 0.0
-        if self.resolvent.problem.domain.coordinates[-1] not in source.free_symbols:
-            return past.form.source_function(at_times(own.points, np.array([time])), _timed(own, 1))
-        if id(own) not in known:
-            times = time + h * data_nodes()
-            values = past.form.source_function(at_times(own.points, times), _timed(own, len(times)))
-            known[id(own)] = data_weights() @ values.reshape(len(times), -1)
-        return np.asarray(known[id(own)][number])
-
-    def _sources(self, factors: _Factors, during: _During, number: int, states: States) -> Sources:
-        """Return the sources of a resolvent: its data, and the state before."""
-
-        def sources(own: Stated, part: CellPart) -> FloatArray:
-            past, found = factors.pasts.get(id(own.statement.form)), np.zeros(len(own.points))
-            if past is None:
-                return found[:, None]
-            found += self._given(own, past, during, number)
-            if past.terms:
-                here = states[self._numbers[part]]
-                nodes = self.layout.nodes(part, own.points, list({index for _, index, _, _ in past.terms}))
-                for name, index, order, coefficient in past.terms:
-                    weights = here[:order, name].T @ factors.z ** np.arange(order, 0, -1)
-                    found -= coefficient(own.points, own.normals) * (nodes[index] @ weights) / power(part.half, index)
-            return found[:, None]
-
-        return sources
-
-
-def _timed(own: Stated, count: int) -> FloatArray | None:
-    """Return the normals of a statement in space and time, as often as there are times."""
-    if own.normals is None:
-        return None
-    return np.tile(np.column_stack([own.normals, np.zeros(len(own.normals))]), (count, 1))
+        return Step(found, np.tensordot(end, stacked, axes=1), terms)
