@@ -24,9 +24,9 @@ from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
+__all__ = ["HIGHEST", "UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
-_HIGHEST = {1: 0, 2: 19, 3: 16}  # highest degree that a solve may reach, by dimension
+HIGHEST = {1: 0, 2: 19, 3: 16}  # highest degree that a solve may reach, by dimension
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
 _PLAIN = 1e-3  # relative residuals above this are large, whatever the tolerance
 _STAYS_THERE = 0.9  # ratio of errors at a point above which they do not fall
@@ -246,7 +246,7 @@ class Loop:
         hoped = _HOPE * short
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
-        if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
+        if richer is None or old.degree + steps * (new.degree - old.degree) > HIGHEST[new.dimension]:
             return False
         more, here = self._richer_work(), len(found.fit.parts)
         cells = self._wanted(found.fit, sizes)

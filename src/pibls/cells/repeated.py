@@ -1,4 +1,4 @@
-"""Solves a linear problem on one tree very often: each time the right-hand sides are combinations of the same columns."""
+"""Solves a linear problem on one tree very often, for combinations of the same right-hand sides."""
 
 from __future__ import annotations
 

@@ -142,8 +142,7 @@ class TreeSolver:
 
         def given(tree: FactoredTree) -> dict[Batch, Load]:
             return {
-                batch: Load.stacked([self.loaded(branch, sources) for branch in batch.branches])
-                for batch in tree.loads
+                batch: Load.stacked([self.loaded(branch, sources) for branch in batch.branches]) for batch in tree.loads
             }
 
         return self._solved(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.loop import Loop
+from pibls.cells.loop import HIGHEST, Loop
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -21,7 +22,7 @@ from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, find_evolution
-from pibls.evolution.multipliers import Unsuitable
+from pibls.evolution.pace import transits
 from pibls.evolution.rational import ORDER, longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
@@ -33,14 +34,12 @@ from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
 
-__all__ = ["evolve_on_cells"]
+__all__ = ["evolve_on_cells", "suits_stages"]
 
-_HIGHEST = {2: 19, 3: 16}  # degree up to which cells become richer
-_SNAPSHOTS = 12  # times at which cells are asked whether they resolve the solution
 _SHORTER = 1.25  # how much shorter the steps of a better solution are
 
 
-class Compared(NamedTuple):
+class ComparedRuns(NamedTuple):
     """A solution, a better one, and the estimated error of the first."""
 
     run: CellRun
@@ -56,7 +55,7 @@ class CellEvolution:
     tol: float
     seed: int
     budget: Budget
-    course: Course[Compared]
+    course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
 
     def first(self, h: float) -> CellRun:
@@ -70,97 +69,113 @@ class CellEvolution:
         stages = CellStages(self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget)
         return follow(stages, self.tol / SETTINGS.tighter, h)
 
-    def compare(self, here: CellRun) -> Compared:
+    def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
         stages = CellStages(self.resolvent, layout, root, self.budget)
         better = along(stages, shortened(here.breaks, _SHORTER))
         if here.ended or better.ended:
-            return Compared(here, better, np.inf)
+            return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
         # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
-        return Compared(here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS))
+        return ComparedRuns(
+            here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
+        )
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells for a smooth solution, or a finer tree."""
         fit, sizes = self._snapshots(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
-        if marker.is_smooth(fit) and layout.reference.degree + 2 <= _HIGHEST[layout.reference.dimension]:
+        if marker.is_smooth(fit) and layout.reference.degree + 2 <= HIGHEST[layout.reference.dimension]:
             return layout.enriched(2), here.stages.root
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
         return layout, marker.refined(fit, sizes, goal)[0]
 
     def _snapshots(self, here: CellRun) -> tuple[Fit, FloatArray]:
-        """Return the solution at some times side by side, and what each field at each time is relative to."""
-        times, shares = here.sample(_SNAPSHOTS)
+        """Return the solution at some times side by side, and the size to which each field at each time is relative."""
+        times, shares = here.sample(SETTINGS.times)
         fit = here.fit(times)
         values = np.stack([fit.weights[part] for part in fit.parts])
         sizes = here.stages.sizes(values).reshape(len(times), -1)
         whole = np.sqrt(shares @ sizes**2)
         return fit, (np.maximum(whole, 1e-300) / np.sqrt(shares * len(shares))[:, None]).ravel()
 
-    def stage(self, found: Compared) -> Stage:
+    def stage(self, found: ComparedRuns) -> Stage:
         """Return the record of a comparison."""
         run = found.run
         size = {"nodes": run.unknowns, "cells": len(run.stages.parts), "steps": len(run.pieces)}
         estimate = found.estimate if np.isfinite(found.estimate) else None
         return Stage(self.budget.elapsed, **size, estimate=estimate)
 
-    def is_met(self, found: Compared) -> bool:
+    def is_met(self, found: ComparedRuns) -> bool:
         """Tell whether the estimate is within the tolerance."""
         return found.estimate <= self.tol
 
-    def limit(self, found: Compared) -> Stop | None:
+    def limit(self, found: ComparedRuns) -> Stop | None:
         """Return that the work was spent, or that rounding is all that is left."""
         if ended := found.run.ended or found.better.ended:
             return Stop(Reason.BUDGET, ended, "Give a larger budget.")
         return None
 
-    def cost(self, found: Compared) -> Cost:
+    def cost(self, found: ComparedRuns) -> Cost:
         """Return the cost of the next comparison."""
         return Cost("a finer tree of cells", 2.0 * found.better.operations, 2.0 * found.better.stages.memory)
 
-    def finer(self, found: Compared) -> CellRun:
+    def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
         return found.better
 
 
-def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: object) -> Solution | Unsuitable:
-    """Solve a linear evolution in more than one space dimension on cells, or say why that cannot be done."""
-    resolvent = find_resolvent(problem)
-    if isinstance(resolvent, Unsuitable):
-        return resolvent
-    if not suits_cells(resolvent.at(1.0)[0]):
-        return Unsuitable("cells do not suit its domain in space")
+def suits_stages(problem: Problem) -> bool:
+    """Tell whether an evolution is followed on cells: it is linear, with coefficients that do not depend on time.
+
+    On a line, broad features cost less. Conditions beyond those that are needed are better left to a check than to a
+    compromise.
+    """
+    return problem.once(_suits_stages)
+
+
+def _suits_stages(problem: Problem) -> bool:
+    if len(problem.domain.space) < 2 or not isinstance(find_resolvent(problem), Resolvent):
+        return False
     evolution = find_evolution(problem)
-    if isinstance(evolution, Evolution) and (evolution.lacks or evolution.surplus):
-        return Unsuitable("its conditions are not those that it needs")
-    course: Course[Compared] = Course(budget, TREES, report)  # type: ignore[arg-type]
+    needs = isinstance(evolution, Evolution) and bool(evolution.lacks or evolution.surplus)
+    return not needs and _suits_cells(problem)
+
+
+def _suits_cells(problem: Problem) -> bool:
+    resolvent = find_resolvent(problem)
+    return isinstance(resolvent, Resolvent) and suits_cells(resolvent.at(1.0)[0])
+
+
+def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: Callable[..., object]) -> Solution:
+    """Solve a linear evolution in more than one space dimension on cells."""
+    resolvent = find_resolvent(problem)
+    assert isinstance(resolvent, Resolvent)
+    course: Course[ComparedRuns] = Course(budget, TREES, report)
     with blas_threads(most=1):
         search = CellEvolution(resolvent, tol, seed, budget, course)
-        run = search.first(_first_step(resolvent, evolution, tol))
+        run = search.first(_first_step(resolvent, tol))
         stop = refine(search, run, course)
         found = course.best if np.isfinite(course.best.estimate) else course.comparisons[-1]
         return _told(search, found, stop)
 
 
-def _first_step(resolvent: Resolvent, evolution: Evolution | Unsuitable, tol: float) -> float:
+def _first_step(resolvent: Resolvent, tol: float) -> float:
     """Return the length of a first step, from how fast the initial values change."""
-    from pibls.evolution.evolve import transits
-
-    first, last = resolvent.limits
+    (first, last), evolution = resolvent.limits, find_evolution(resolvent.problem)
     pace = transits(evolution) if isinstance(evolution, Evolution) else 0.0
     share = longest(tol / SETTINGS.tighter) / pace if 0.0 < pace < np.inf else MOST
     return (last - first) * min(share, MOST / 2)
 
 
-def _told(search: CellEvolution, found: Compared, stop: Stop) -> Solution:
+def _told(search: CellEvolution, found: ComparedRuns, stop: Stop) -> Solution:
     """Return a solution with its record and the verdict on it."""
     run, problem = found.run, search.resolvent.problem
     status, message = verdict(search.tol, found.estimate, stop)

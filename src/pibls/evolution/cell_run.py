@@ -23,8 +23,6 @@ from pibls.solution.sizes import field_scales
 
 __all__ = ["CellRun", "along", "apart", "follow", "shortened"]
 
-_CHANGE = 10.0  # most by which the length of steps changes at once
-
 
 @dataclass(frozen=True, eq=False)
 class CellRun:
@@ -79,7 +77,7 @@ class CellRun:
 
 
 @dataclass(eq=False)
-class _Course:
+class _Following:
     """A run while it is made."""
 
     stages: CellStages
@@ -108,14 +106,16 @@ class _Course:
 
 def follow(stages: CellStages, tol: float, h: float) -> CellRun:
     """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
-    course, (time, last), before = _Course(stages), stages.resolvent.limits, np.inf
+    course, (time, last), before = _Following(stages), stages.resolvent.limits, np.inf
     h = (last - time) / math.ceil((last - time) / h)
     while time < last:
         if not stages.affords(h):
             return course.run(spent=True)
         step = stages.step(time, h, course.states)
         error = _error(stages, step, course.reach) / tol
-        wanted = h * float(np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / _CHANGE, _CHANGE))
+        wanted = h * float(
+            np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / SETTINGS.growth**2, SETTINGS.growth**2)
+        )
         # An error that shorter steps do not lower is that of cells.
         if 1.0 < error < FALLS * before:
             h, before = (last - time) / math.ceil((last - time) / min(wanted, h / 2)), error
@@ -132,7 +132,7 @@ def follow(stages: CellStages, tol: float, h: float) -> CellRun:
 
 def along(stages: CellStages, breaks: FloatArray) -> CellRun:
     """Follow an evolution by given steps."""
-    course = _Course(stages)
+    course = _Following(stages)
     for start, until in pairwise(breaks.tolist()):
         # Steps of a group are equal up to rounding, and share factors.
         h = float(f"{until - start:.12g}")

@@ -108,7 +108,7 @@ class CellStages:
     @cached_property
     def _grams(self) -> list[FloatArray | None]:
         """Roots of the Gram matrices of the functions of cut parts, inside the domain; None for whole parts."""
-        return [None if part.whole else np.linalg.qr(self._rooted(part), mode="r") for part in self.parts]
+        return [None if part.whole else np.asarray(np.linalg.qr(self._rooted(part), mode="r")) for part in self.parts]
 
     def _rooted(self, part: CellPart) -> FloatArray:
         """Return the functions of a part at its points, times roots of weights."""

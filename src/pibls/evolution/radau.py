@@ -92,7 +92,7 @@ def stage_times(start: float, step: float, stages: int = STAGES) -> FloatArray:
 
 
 def left_out(sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what a series leaves out, part by part, and its decay per degree, from the sizes of its last four terms.
+    """Return the error of a series, part by part, and its decay per degree, from the sizes of its last four terms.
 
     >>> left, decay = left_out(np.array([[1e-2], [1e-3], [1e-4], [1e-5]]))
     >>> f"{left[0]:.1e} {decay[0]:.1e}"

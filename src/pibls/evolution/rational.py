@@ -1,10 +1,10 @@
 """A rational approximation of the exponential with one real pole: a step is a few solves with one and the same matrix.
 
 With S = (1 − γhL)⁻¹, the solution of u' = Lu at the time θh after u is p(θ, S)u up to the order s, where p is a
-polynomial of degree s in S; its coefficients are made of Laguerre polynomials of θ/γ. At θ = 1 it tends to zero for large
-L if 1/γ is a root of the Laguerre polynomial of degree s, and it is stable for all L with spectrum on the left if that is
-the right root. Methods with several poles would combine the solutions of different least-squares problems, whose
-differences grow from step to step; this one combines powers of one S.
+polynomial of degree s in S; its coefficients are made of Laguerre polynomials of θ/γ. At θ = 1 it tends to zero for
+large L if 1/γ is a root of the Laguerre polynomial of degree s, and with the right root it is stable for all L whose
+spectrum is on the left. Methods with several poles, such as those of Radau, would combine the solutions of different
+least-squares problems, whose differences grow from step to step; this one combines powers of one S.
 
 Data that depend on time are part of the state: their generator is d/dt, and so they are evaluated as S^k acts on them.
 """
@@ -47,7 +47,7 @@ def _polynomial(theta: float, order: int = ORDER) -> FloatArray:
 
 @cache
 def term_weights() -> FloatArray:
-    """Return the weights of the powers of S in what each of the last four orders adds at the end of a step.
+    """Return the weights of the powers of S in the terms that the last four orders add at the end of a step.
 
     >>> bool(np.allclose(term_weights().sum(axis=1), 0.0))
     True

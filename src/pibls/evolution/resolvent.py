@@ -45,7 +45,7 @@ _Z = unknown("z_of_the_resolvent")
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """How a statement of the resolvent depends on what is known: on data, and on the state before.
+    """How a statement of the resolvent depends on data and on the state before.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Resolvent:
         return Past(form, tuple(terms))
 
     def _source(self, form: Form) -> sp.Expr:
-        """Return the source of a statement at the first time: cells shall resolve what is given there."""
+        """Return the source of a statement at the first time, which cells shall resolve."""
         *space, time = self.problem.domain.coordinates
         found = form.source.xreplace({time: sp.Float(self.limits[0])})
         for number, index, order, coefficient in self._history(form):
@@ -234,9 +234,9 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
     initial = initial_states(problem, [name for name, order in orders.items() if not order])
     if isinstance(initial, Unsuitable):
         return initial
-    for name, order in ((name, below) for name, order in orders.items() for below in range(order)):
-        if (name, order) not in initial:
-            return Unsuitable(f"{name}{' differentiated in time' * min(order, 1)} has no initial value")
+    states = [(name, below) for name, order in orders.items() for below in range(order)]
+    if missing := next((state for state in states if state not in initial), None):
+        return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")
     return Resolvent(problem, tuple(orders.values()), initial)
 
 

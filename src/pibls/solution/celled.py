@@ -17,7 +17,7 @@ from pibls.problem.evaluate import Function
 
 _FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together
-_ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
+ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
 
 
 class _Crowd(NamedTuple):
@@ -221,7 +221,7 @@ class CellNetwork:
         ends = self.centers - self.halves, self.centers + self.halves
         scale = ends[1].max(axis=0) - ends[0].min(axis=0)
         nearest = np.empty(len(X), dtype=np.int64)
-        step = max(1, _ENTRIES // len(self.centers))
+        step = max(1, ENTRIES // len(self.centers))
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
             square = np.zeros((len(X[rows]), len(self.centers)))
@@ -256,7 +256,7 @@ class CellNetwork:
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
         parts = self.locate(X) if parts is None else parts
-        step = max(2, _ENTRIES // self.reference.size)
+        step = max(2, ENTRIES // self.reference.size)
         # Beside a tiny cell high derivatives overflow: whoever asked for them finds infinities.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for start in range(0, len(X), step):

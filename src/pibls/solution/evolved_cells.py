@@ -11,11 +11,9 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import MultiIndex
-from pibls.solution.celled import CellNetwork
+from pibls.solution.celled import ENTRIES, CellNetwork
 
 __all__ = ["EvolvedCells"]
-
-_ENTRIES = 2**20  # numbers in a temporary array
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,33 +88,34 @@ class EvolvedCells:
         parts = self.space.locate(X[:, :-1])
         # All points of one cell and step have the same coefficients: one product of matrices serves them.
         order = np.lexsort((pieces, parts))
-        keys = np.stack([parts[order], pieces[order]], axis=1)
-        starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=0) != 0).any(axis=1)])) if len(X) else []
-        most = max(1, _ENTRIES // self.space.reference.size)
-        for rows in (own[i : i + most] for own in np.split(order, starts[1:]) for i in range(0, len(own), most)):
-            if len(rows):
-                self._fill(result, X, times, rows, int(parts[rows[0]]), int(pieces[rows[0]]))
+        changes = np.flatnonzero((np.diff(parts[order]) != 0) | (np.diff(pieces[order]) != 0)) + 1
+        most = max(1, ENTRIES // self.space.reference.size)
+        for group in np.split(order, changes) if len(X) else []:
+            for rows in (group[start : start + most] for start in range(0, len(group), most)):
+                part, piece = int(parts[rows[0]]), int(pieces[rows[0]])
+                for index, values in self._at(X[rows, :-1], times[rows], part, piece, wanted).items():
+                    result[index][rows] = values
         return result
 
-    def _fill(
-        self, result: dict[MultiIndex, FloatArray], X: FloatArray, times: FloatArray, rows: FloatArray, part: int, piece: int
-    ) -> None:
-        """Evaluate at points of one cell and one step."""
+    def _at(
+        self, X: FloatArray, times: FloatArray, part: int, piece: int, wanted: list[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points of one cell and one step."""
         half, width = self.space.halves[part], self.breaks[piece + 1] - self.breaks[piece]
-        local = (X[rows, :-1] - self.space.centers[part]) / half
-        place = 2.0 * (times[rows] - self.breaks[piece]) / width - 1.0
+        place = 2.0 * (times - self.breaks[piece]) / width - 1.0
         count = (self.degree + 1) * self.size
-        own = self.space.weights[part, piece * count : (piece + 1) * count]
-        nodes = self.space.nodes(local, list(dict.fromkeys(index[:-1] for index in result)))
-        for index, values in result.items():
+        own = self.space.weights[part, piece * count : (piece + 1) * count].reshape(self.degree + 1, -1)
+        local = (X - self.space.centers[part]) / half
+        nodes = self.space.nodes(local, list(dict.fromkeys(index[:-1] for index in wanted)))
+        found = {}
+        for index in wanted:
             *along, order = index
-            series = own.reshape(self.degree + 1, -1)
-            if order:
-                series = np.polynomial.legendre.legder(series, order) * (2.0 / width) ** order
+            series = np.polynomial.legendre.legder(own, order) * (2.0 / width) ** order if order else own
             polynomials = np.polynomial.legendre.legvander(place, len(series) - 1)
             places = nodes[index[:-1]] @ series.reshape(len(series) * self.size, -1).T
-            found = np.einsum("nd,ndf->nf", polynomials, places.reshape(len(rows), len(series), self.size))
-            values[rows] = found / np.prod(half ** np.array(along))
+            values = np.einsum("nd,ndf->nf", polynomials, places.reshape(len(X), len(series), self.size))
+            found[index] = values / np.prod(half ** np.array(along))
+        return found
 
     def boxes(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return low and high ends of every cell over every step, shape (boxes, coordinates) each."""
