@@ -29,7 +29,7 @@ from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, MOST
+from pibls.refinement.standards import FALLS, MOST, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
@@ -88,7 +88,7 @@ class CellEvolution:
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells for a smooth solution, or a finer tree."""
-        fit, sizes = self._snapshots(here)
+        fit, sizes = self._modes(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
         if marker.is_smooth(fit) and layout.reference.degree + 2 <= HIGHEST[layout.reference.dimension]:
@@ -97,14 +97,25 @@ class CellEvolution:
         goal = min(self.tol / max(last, self.tol), 1.0)
         return layout, marker.refined(fit, sizes, goal)[0]
 
-    def _snapshots(self, here: CellRun) -> tuple[Fit, FloatArray]:
-        """Return the solution at some times side by side, and the size to which each field at each time is relative."""
+    def _modes(self, here: CellRun) -> tuple[Fit, FloatArray]:
+        """Return the main modes of the solution over time side by side, and the size of the field of each.
+
+        At a time when a field is almost zero, its coefficients are rounding, which is never smooth.
+        """
         times, shares = here.sample(SETTINGS.times)
-        fit = here.fit(times)
-        values = np.stack([fit.weights[part] for part in fit.parts])
-        sizes = here.stages.sizes(values).reshape(len(times), -1)
-        whole = np.sqrt(shares @ sizes**2)
-        return fit, (np.maximum(whole, 1e-300) / np.sqrt(shares * len(shares))[:, None]).ravel()
+        whole = here.fit(times)
+        every = np.stack([whole.weights[part] for part in whole.parts])
+        roots, sizes, kept = np.sqrt(shares), here.stages.sizes(every).reshape(len(times), -1), []
+        fields = sizes.shape[1]
+        for number in range(fields):
+            own = every[:, number::fields] * roots[:, None]
+            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
+            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
+            kept.append(np.einsum("ptm,tk->pkm", own, turn))
+        scales = np.maximum(np.sqrt(shares @ sizes**2), 1e-300)
+        found = np.concatenate(kept, axis=1)
+        weights = dict(zip(whole.parts, found, strict=True))
+        return replace(whole, weights=weights), np.repeat(scales, [own.shape[1] for own in kept])
 
     def stage(self, found: ComparedRuns) -> Stage:
         """Return the record of a comparison."""

@@ -16,7 +16,7 @@ import sympy as sp
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, Within, compile_function
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 
@@ -343,7 +343,9 @@ def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:
     if len(form.terms) != 1 or not form.is_linear or any(form.terms[0].multi_index[:-1]):
         return Unsuitable(f"{statement.name} does not give the initial value of one field")
     (term,) = form.terms
-    return {(term.field, term.multi_index[-1]): -form.source / term.coefficient}
+    # A material at the first time is that of the place itself, not that beside a boundary.
+    value = (-form.source / term.coefficient).replace(Within, lambda material, *_: material)
+    return {(term.field, term.multi_index[-1]): value}
 
 
 def _unusable(statement: Statement) -> str:

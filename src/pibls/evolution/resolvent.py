@@ -36,7 +36,7 @@ from pibls.problem.evaluate import Function
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
 from pibls.problem.open_numbers import put_into
-from pibls.problem.operators import SpaceDerivative
+from pibls.problem.operators import Divergence, SpaceDerivative
 
 __all__ = ["Past", "Resolvent", "find_resolvent"]
 
@@ -102,7 +102,7 @@ class Resolvent:
         """The problem in space for any number, and the past of the forms of its statements."""
         given, space = self.problem, self.space
         fields = {name: field(name, *space.coordinates) for name in given.field_names}
-        walk = _Walk(given.domain.coordinates[-1], fields)
+        walk = _Walk(space.coordinates, given.domain.coordinates[-1], fields)
         kept = [
             (number, condition)
             for number, condition in enumerate(given.conditions, len(given.equations))
@@ -117,7 +117,8 @@ class Resolvent:
             for number, own in enumerate(given.equations)
         ]
         conditions = [
-            _moved(own, walk, space, [self._source(s.form) for s in of_source[number]]) for number, own in kept
+            _moved(own, walk, space, [sum(map(self._source, s.forms)) for s in of_source[number]])
+            for number, own in kept
         ]
         problem = Problem(equations, space, conditions)
         pasts = [[self._past(form) for form in s.forms] for own in of_source.values() for s in own]
@@ -150,6 +151,7 @@ class Resolvent:
 class _Walk:
     """Writes expressions of fields in time as expressions of their resolvents."""
 
+    space: tuple[sp.Symbol, ...]
     time: sp.Symbol
     fields: Mapping[str, Any]  # in space, by name
 
@@ -163,6 +165,10 @@ class _Walk:
             counts = dict(expression.variable_count)
             inner = self(expression.expr, order + int(counts.pop(self.time, 0)))
             return sp.Derivative(inner, *counts.items()) if counts else inner
+        if isinstance(expression, SpaceDerivative) and expression.args[1] == self.time:
+            return sp.S.Zero
+        if isinstance(expression, Divergence) and len(expression.args) > len(self.space):
+            return Divergence(*(self(own, order) for own in expression.args[:-1]))
         # A factor is kept, a summand without fields is data.
         kept = isinstance(expression, sp.Mul | SpaceDerivative)
         arguments = [self(own, order) if own.has(Field) or kept else sp.S.Zero for own in expression.args]
@@ -175,9 +181,10 @@ def _with_numbers(statement: Statement, values: dict[sp.Symbol, sp.Expr]) -> Sta
         whole, residual, source = (e.xreplace(values) for e in (form.expression, form.residual, form.source))
         return replace(form, expression=whole, residual=residual, terms=terms, source=source)
 
-    place = statement.place
-    place = replace(place, outside=put(place.outside)) if isinstance(place, Across) else place
-    return replace(statement, form=put(statement.form), place=place)
+    # Where nothing depends on the number, as across interfaces, a statement is the same for all numbers.
+    if not any(_Z in form.residual.free_symbols for form in statement.forms):
+        return statement
+    return replace(statement, form=put(statement.form))
 
 
 def _is_initial(condition: Condition, problem: Problem) -> bool:
@@ -193,7 +200,8 @@ def _moved(condition: Any, walk: _Walk, space: Any, sources: Sequence[sp.Expr]) 
         return replace(condition, u=walk(condition.u))
     assert isinstance(condition, Interface)
     pairs = zip(condition.equations, sources, strict=True)
-    return replace(condition, equations=tuple(walk(residual_of(own, "")) + source for own, source in pairs))
+    equations = [walk(residual_of(own, condition.label)) + source for own, source in pairs]
+    return Interface(equations, condition.on, weight=condition.weight)
 
 
 def _in_space(part: Any, space: Any) -> Any:
@@ -250,8 +258,10 @@ def _hindrance(statement: Statement, problem: Problem) -> str:
     parts = [place.part] if isinstance(place, OnPart) else [place.low] if isinstance(place, Opposite) else []
     if any(part != problem.domain.initial and not _lasts(part) for part in parts):
         return f"{statement.name} does not hold at all times"
-    if isinstance(place, Across) and time in place.condition.free_symbols:
-        return f"{statement.name} holds on an interface that moves"
+    if isinstance(place, Across) and (
+        time in place.condition.free_symbols or any(t.multi_index[-1] for form in statement.forms for t in form.terms)
+    ):
+        return f"{statement.name} holds on an interface that moves, or has a derivative in time"
     return ""
 
 
