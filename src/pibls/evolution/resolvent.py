@@ -32,7 +32,7 @@ from pibls.problem import (
     unknown,
 )
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
-from pibls.problem.evaluate import Function
+from pibls.problem.evaluate import Function, Within
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
 from pibls.problem.open_numbers import put_into
@@ -139,7 +139,9 @@ class Resolvent:
     def _source(self, form: Form) -> sp.Expr:
         """Return the source of a statement at the first time, which cells shall resolve."""
         *space, time = self.problem.domain.coordinates
-        found = form.source.xreplace({time: sp.Float(self.limits[0])})
+        # A condition finds by itself which materials are beside it.
+        source = form.source.replace(Within, lambda material, *_: material)
+        found = source.xreplace({time: sp.Float(self.limits[0])})
         for number, index, order, coefficient in self._history(form):
             for below in range(order):
                 start = self.initial[self.problem.field_names[number], below]
