@@ -71,11 +71,13 @@ class CellEvolution:
 
     def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
+        if here.ended:
+            return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
         stages = CellStages(self.resolvent, layout, root, self.budget)
         better = along(stages, shortened(here.breaks, _SHORTER))
-        if here.ended or better.ended:
+        if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
@@ -207,7 +209,7 @@ def _told(search: CellEvolution, found: ComparedRuns, stop: Stop) -> Solution:
         stages=tuple(search.course.stages),
     )
     eye = np.eye(len(problem.fields))
-    richer = None if not len(found.better.pieces) else (found.better.network, eye)
+    richer = None if found.better.ended else (found.better.network, eye)
     made = Solution(problem, run.network, eye, status, record, found.estimate, richer=richer)
     keep(made.problem, lambda _: made)
     return replace(made, diagnostics=replace(record, residuals=ResidualTable(made)))

@@ -98,10 +98,12 @@ class _Following:
     def run(self, *, spent: bool = False) -> CellRun:
         """Return the run as far as it was made."""
         ended = f"the work was spent near t = {self.breaks[-1]:.4g}" if spent else ""
+        if not self.pieces:
+            # A rough solution is better than none.
+            first, last = self.stages.resolvent.limits
+            self.accept(self.stages.step(first, last - first, self.states), last)
         work = self.stages.budget.operations - self.begun
-        shape = (0, ORDER + 1, len(self.states), *self.states.shape[2:])
-        pieces = np.array(self.pieces) if self.pieces else np.empty(shape)
-        return CellRun(self.stages, np.array(self.breaks), pieces, work, ended)
+        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, ended)
 
 
 def follow(stages: CellStages, tol: float, h: float) -> CellRun:
