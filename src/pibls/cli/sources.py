@@ -90,12 +90,10 @@ def zoo_problem(name: str) -> Source:
 
 
 def zoo() -> Mapping[str, Callable[[], Problem]]:
-    """Return every problem of the zoo by name: with an exact solution, with a computed one, and ill-posed ones."""
+    """Return every problem of the zoo by name."""
     from pibls import problems
 
-    known = {**problems.catalogue(), **problems.evolutions(), **problems.without_exact()}
-    known |= {name: entry.problem for name, entry in problems.references().items()}
-    return known | {name: entry.problem for name, entry in problems.ill_posed().items()}
+    return problems.zoo()
 
 
 def true_error(source: Source, solution: Solution) -> float | None:

@@ -1,0 +1,160 @@
+"""The tasks of a worker: it reads, solves, draws and measures one problem at a time, and keeps its solution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pibls.errors import InputError
+from pibls.problem import Eigenvalue, Problem
+from pibls.solution import Solution
+from pibls.spectrum import Spectrum, eigen
+from pibls.studio.cards import read, typeset_one
+from pibls.studio.maps import picture
+from pibls.studio.measuring import cut, probe, quantity
+from pibls.text import ProblemFile, read_text
+from pibls.tuning import solve
+from pibls.tuning.prepared import Prepared, prepare
+from pibls.tuning.progress import Progress
+
+Record = dict[str, Any]
+Report = Callable[[Record], None]
+
+_EIGENVALUES = 6
+
+
+@dataclass
+class Workbench:
+    """A problem with its solution, its eigenfunctions if it has some, and the factors that are kept of it."""
+
+    report: Report
+    text: str = ""
+    folder: str = ""
+    file: ProblemFile | None = None
+    solution: Solution | None = None
+    spectrum: Spectrum | None = None
+    prepared: Prepared | None = None
+    busy: bool = False
+    tasks: dict[str, Callable[..., Record]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tasks = {
+            "read": lambda text, folder: read(text, folder),
+            "typeset": lambda text, formula: typeset_one(text, formula),
+            "solve": self.solve,
+            "again": self.again,
+            "keep": self.keep,
+            "mode": self.mode,
+            "picture": self.picture,
+            "probe": lambda place: probe(self.held, place),
+            "cut": lambda ends, at, name: cut(self.held, ends, at, name),
+            "quantity": lambda kind, formula, part, at: quantity(self.held, self.text, self.folder, kind, formula, part, at),
+            "write": self.write,
+        }
+
+    @property
+    def held(self) -> Solution:
+        """The solution at hand, or a refusal where there is none."""
+        if self.solution is None:
+            raise InputError("There is no solution yet. Press Solve first.")
+        return self.solution
+
+    def solve(self, text: str, folder: str, deadline: float, picture: Record) -> Record:
+        """Solve the problem of a text; the estimate is reported as it falls."""
+        begun = time.perf_counter()
+        self._put(text, folder)
+        assert self.file is not None
+        problem, options = self.file.problem, self.file.solve
+        tol = options.tol or 1e-4
+        if any(isinstance(number, Eigenvalue) for number in problem.parameters):
+            self.spectrum = eigen(problem, _EIGENVALUES, tol=tol)
+            self.solution = self.spectrum.solutions[0]
+        else:
+            limit = deadline if options.deadline is None else min(deadline, options.deadline)
+            given = {"seed": options.seed, "budget": options.budget, "memory": options.memory, "time": options.time}
+            given |= {"assume_well_posed": options.assume_well_posed}
+            wishes = {name: value for name, value in given.items() if value is not None}
+            self.solution = solve(problem, tol=tol, deadline=limit, progress=self._tell, **wishes)
+        return self._answer(begun, picture)
+
+    def _put(self, text: str, folder: str) -> None:
+        self.solution = self.spectrum = self.prepared = None
+        self.text, self.folder = text, folder
+        self.file = read_text(text, folder)
+
+    def _tell(self, now: Progress) -> None:
+        estimate = None if now.estimate is None else float(now.estimate)
+        self.report({"stage": str(now.stage), "seconds": now.seconds, "nodes": now.nodes, "estimate": estimate})
+
+    def keep(self) -> Record:
+        """Keep factors of the problem, so that other values of parameters cost little; nothing where that is no use."""
+        solution = self.held
+        assert self.file is not None
+        problem = self.file.problem
+        if self.spectrum is None and problem.is_linear and not problem.parameters and len(problem.domain.coordinates) < 4:
+            self.prepared = prepare(problem, tol=self.file.solve.tol or 1e-4)
+            self.prepared.solve_restated(problem)  # the first one makes the factors
+        return {"kept": self.prepared is not None, "status": str(solution.status)}
+
+    def again(self, text: str, deadline: float, picture: Record) -> Record:
+        """Solve again after a parameter has changed: from the kept factors where it stands on right-hand sides only."""
+        begun = time.perf_counter()
+        if self.prepared is not None:
+            file = read_text(text, self.folder)
+            try:
+                self.solution = self.prepared.solve_restated(file.problem)
+                self.file, self.text = file, text
+                return self._answer(begun, picture) | {"again": True}
+            except InputError:
+                pass  # the parameter stands elsewhere, too
+        return self.solve(text, self.folder, deadline, picture)
+
+    def mode(self, number: int, picture: Record) -> Record:
+        """Show another eigenfunction."""
+        if self.spectrum is None or not 0 <= number < len(self.spectrum):
+            raise InputError("There is no such eigenfunction. Solve the problem again.")
+        self.solution = self.spectrum.solutions[number]
+        return {"picture": self.picture(**picture)}
+
+    def picture(self, what: str, field: str | None, over: list[str], n: int) -> Record:
+        """Draw the solution at hand."""
+        known = self.held.problem.field_names
+        return picture(self.held, what, field if field in known else None, over, n)
+
+    def _answer(self, begun: float, wanted: Record) -> Record:
+        solution = self.held
+        d = solution.diagnostics
+        status, message = str(solution.status), d.message
+        if self.spectrum is not None:
+            status, message = str(self.spectrum.status), self.spectrum.message
+        found: Record = {"status": status, "message": message, "size": d.size, "method": d.method}
+        found |= {"estimate": solution.error_estimate, "tol": d.tolerance, "true_error": _true_error(solution)}
+        found["parameters"] = str(solution.parameters) if solution.parameters is not None else ""
+        found["eigenvalues"] = [] if self.spectrum is None else _eigenvalues(self.spectrum)
+        found["seconds"] = time.perf_counter() - begun
+        found["picture"] = self.picture(**wanted)
+        return found
+
+    def write(self, kind: str, path: str) -> Record:
+        """Write a file of the solution at hand."""
+        solution, place = self.held, Path(path)
+        if kind == "png":
+            solution.plot().savefig(place, dpi=150)
+        elif kind == "gif":
+            solution.animate(place, frames=30, n=80)
+        else:
+            {"vtu": solution.to_vtk, "csv": solution.to_csv, "pibls": solution.save}[kind](place)
+        return {"path": path, "size": place.stat().st_size}
+
+
+def _true_error(solution: Solution) -> float | None:
+    problem: Problem = solution.problem
+    return solution.true_error() if problem.exact is not None and not problem.parameters else None
+
+
+def _eigenvalues(spectrum: Spectrum) -> list[str]:
+    pairs = zip(spectrum.values.tolist(), spectrum.errors.tolist(), strict=True)
+    return [f"{value:.8g} ± {error:.1g}" for value, error in pairs]
