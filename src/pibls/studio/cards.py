@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -178,13 +177,3 @@ def _items(value: Any) -> list[tuple[str, Any]]:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 1e-4
-
-
-def is_toml(text: str) -> bool:
-    """Tell whether a text can be changed place by place."""
-    try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return False
-    return True
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -145,3 +146,12 @@ def _cut_entry(text: str, span: Span) -> str:
         return text[: span.start] + rest[1:].lstrip(" ")
     before = text[: span.start].rstrip()
     return before.removesuffix(",") + after
+
+
+def is_toml(text: str) -> bool:
+    """Tell whether a text can be changed place by place."""
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return False
+    return True

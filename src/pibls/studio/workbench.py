@@ -13,6 +13,7 @@ from pibls.problem import Eigenvalue, Problem
 from pibls.solution import Solution
 from pibls.spectrum import Spectrum, eigen
 from pibls.studio.cards import read, typeset_one
+from pibls.studio.library import listed, zoo_text
 from pibls.studio.maps import picture
 from pibls.studio.measuring import cut, probe, quantity
 from pibls.text import ProblemFile, read_text
@@ -44,6 +45,8 @@ class Workbench:
         self.tasks = {
             "read": lambda text, folder: read(text, folder),
             "typeset": lambda text, formula: typeset_one(text, formula),
+            "library": listed,
+            "zoo": zoo_text,
             "solve": self.solve,
             "again": self.again,
             "keep": self.keep,

@@ -1,0 +1,106 @@
+"""The server of the studio: on this machine only, behind a token, with one page per window."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pibls.errors import MissingDependencyError
+from pibls.studio.crew import Allowance, Crew
+from pibls.studio.doorkeeper import Doorkeeper
+from pibls.studio.page import StudioPage
+from pibls.studio.session import Session
+
+HERE = "127.0.0.1"
+_STATIC = Path(__file__).parent / "static"
+_HEAD = """<link rel="stylesheet" href="/studio/studio.css"><script src="/studio/board.js"></script>
+<script src="/studio/picture.js"></script><script src="/studio/keys.js"></script>"""
+
+
+def nicegui() -> Any:
+    """Return the package that pages are made with, or say how to install it."""
+    try:
+        import latex2mathml.converter
+        import nicegui
+    except ImportError:
+        raise MissingDependencyError(
+            "The studio needs the packages nicegui and latex2mathml, which are not installed. Install them with pip "
+            "install 'pibls[studio]'."
+        ) from None
+    del latex2mathml
+    return nicegui
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((HERE, 0))
+        return int(probe.getsockname()[1])
+
+
+def serve(
+    text: str,
+    starters: Mapping[str, str],
+    path: Path | None = None,
+    *,
+    port: int | None = None,
+    show: bool = True,
+    tell: Callable[[str], None] = print,
+    allowance: Allowance | None = None,
+) -> None:
+    """Serve the studio until it is interrupted.
+
+    Parameters
+    ----------
+    text
+        The problem file that new pages start with.
+    starters
+        Problem files to start from, by name.
+    path
+        The file that the text came from, to which it is saved; files that it names lie beside it.
+    port
+        Where to listen; a free one if left out.
+    show
+        Whether to open a browser.
+    tell
+        Called with the address.
+    allowance
+        How much pages may ask for.
+    """
+    app, ui = nicegui().app, nicegui().ui
+    own, token = port or free_port(), secrets.token_urlsafe(24)
+    crew = Crew(allowance or Allowance())
+    app.add_static_files("/studio", _STATIC)
+    app.add_middleware(Doorkeeper, port=own, token=token, largest=crew.allowance.upload)
+    app.on_startup(crew.prepare)
+    app.on_shutdown(crew.dismiss)
+
+    @ui.page("/", title="pibls studio", favicon="∫")  # type: ignore[untyped-decorator]
+    async def index(client: Any) -> None:
+        ui.add_head_html(_HEAD)
+        session = Session(crew, text, None if path is None else path.parent)
+        client.on_delete(session.close)
+        page = StudioPage(ui, session, starters, path)
+        page.build()
+        await client.connected(timeout=30)
+        fragment = await client.run_javascript("location.hash.slice(1)", timeout=10)
+        if fragment:
+            page.open_fragment(str(fragment))
+        page.changed()
+
+    address = f"http://{HERE}:{own}/?token={token}"
+    tell(address)
+    ui.run(
+        host=HERE,
+        port=own,
+        title="pibls studio",
+        show=f"/?token={token}" if show else False,
+        reload=False,
+        show_welcome_message=False,
+        dark=None,
+        binding_refresh_interval=None,
+        tailwind=True,
+    )
