@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ZOO = "zoo:"
 STDIN = "-"
-_LARGEST = 2_000_000
+LARGEST = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def _from_stdin(values: Mapping[str, str]) -> Source:
 
     if sys.stdin is None:
         raise InputError("Standard input is closed. Name a problem file.")
-    content = sys.stdin.buffer.read(_LARGEST + 1)
+    content = sys.stdin.buffer.read(LARGEST + 1)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

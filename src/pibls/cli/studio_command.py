@@ -8,16 +8,18 @@ from typing import Annotated
 import typer
 
 from pibls.cli.console import Debug, emit, told
+from pibls.cli.sources import LARGEST
 from pibls.cli.zoo import kinds, starter
 from pibls.errors import InputError
 
 _FIRST = "plate"
-_LARGEST = 2_000_000
 
 
 def studio(
     file: Annotated[Path | None, typer.Argument(help="A problem file to open and to save to.")] = None,
-    port: Annotated[int | None, typer.Option(help="Where to listen; a free port if left out.", min=1024, max=65535)] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Where to listen; a free port if left out.", min=1024, max=65535)
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     debug: Debug = False,
 ) -> None:
@@ -36,9 +38,9 @@ def studio(
 
 
 def _text(file: Path) -> str:
-    """Return the text of a file, whatever problem it holds: the page says what is wrong with it."""
+    """Return the text of a file, whichever problem it holds: the page tells its errors."""
     try:
-        content = file.read_bytes()[: _LARGEST + 1]
+        content = file.read_bytes()[: LARGEST + 1]
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"

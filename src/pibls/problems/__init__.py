@@ -143,8 +143,8 @@ def about(build: Callable[[], Problem]) -> str:
 
     Examples
     --------
-    >>> about(poisson)[:18]
-    "Poisson's equation"
+    >>> about(l_shape)
+    'Δu = 0 on the L-shape with its corner singularity, u = r^(2/3) sin(2θ/3), given on the boundary'
     """
     first = (build.__doc__ or "").strip().partition("\n")[0]
     return re.sub(r":func:`~?(?:pibls\.problems\.)?(\w+)`", r"\1", first).removeprefix("Return ").rstrip(".")

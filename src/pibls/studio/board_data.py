@@ -21,11 +21,6 @@ from pibls.wellposed.boundary_counts import counted
 
 Record = dict[str, Any]
 
-# Directions of the page, and of the eye, in a drawing of a body in space.
-_RIGHT = np.array([-0.7071, 0.7071, 0.0])
-_UP = np.array([-0.3536, -0.3536, 0.866])
-_EYE = np.array([0.6124, 0.6124, 0.5])
-
 
 def board(place: PosedDomain, data: Mapping[str, Any], problem: Problem | None = None) -> Record:
     """Return the drawing of a domain on a line, in the plane or in space."""
@@ -38,15 +33,15 @@ def board(place: PosedDomain, data: Mapping[str, Any], problem: Problem | None =
     if count == 2:
         found["outline"] = outline(space)
     for path, name, part in edges(place, data):
-        edge = {"name": name, "path": list(path), "part": part.name, "conditions": _conditions(problem, place, part)}
-        drawn = _faces(part) if count == 3 else _lines(part, place, problem)
+        edge = {"name": name, "path": list(path), "part": part.name, "conditions": _conditions(problem, part)}
+        drawn = _faces(part) if count == 3 else _lines(part, problem)
         found["edges"].append(edge | drawn)
     return found
 
 
 def outline(space: Domain) -> list[Any]:
     """Return closed curves around a domain in the plane."""
-    view = View(space, (0, 1), {}, 120)  # type: ignore[arg-type]
+    view = View(space, (0, 1), {}, 120)
     (left, right), (low, high) = view.limits
     whole = np.array([[left, low], [right, low], [right, high], [left, high]])
     return [_short(curve) for curve in view.outline or [whole]]
@@ -81,23 +76,23 @@ def _lifted(space: Domain, part: Part) -> Part | None:
     return None if found.empty else found
 
 
-def _lines(part: Part, place: PosedDomain, problem: Problem | None) -> Record:
+def _lines(part: Part, problem: Problem | None) -> Record:
     """Return a piece of a boundary as curves, apart where it has a condition and where it has none."""
     patches = [patch for patch in part.patches if not patch.empty]
-    if len(place.space.coordinates) == 1:
-        points = part.sample(2).points
-        found = [{"points": [[float(x), 0.0]], "bare": bool(b)} for x, b in zip(points[:, 0], _bare(points, place, problem), strict=True)]
-        return {"curves": found[:1], "middle": found[0]["points"][0], "normal": [0.0, 1.0]}
+    if part.domain.dimension == 1:
+        X = part.sample(1).points
+        end = [float(X[0, 0]), 0.0]
+        return {"curves": [{"points": [end], "bare": bool(_bare(X, problem)[0])}], "middle": end, "normal": [0.0, 1.0]}
     curves = []
     for patch in patches:
         for curve in curves_of(patch, 33):
             if len(curve) > 1:
-                curves += _runs(curve, _bare(curve, place, problem))
+                curves += _runs(curve, _bare(curve, problem))
     middle, normal = middle_of(max(patches, key=lambda patch: patch.measure))
     return {"curves": curves, "middle": middle.tolist(), "normal": normal.tolist()}
 
 
-def _bare(X: FloatArray, place: PosedDomain, problem: Problem | None) -> Any:
+def _bare(X: FloatArray, problem: Problem | None) -> Any:
     """Tell at which points of the boundary no condition holds."""
     if problem is None:
         return np.zeros(len(X), dtype=bool)
@@ -128,6 +123,8 @@ def _short(curve: FloatArray) -> list[Any]:
 
 def _faces(part: Part) -> Record:
     """Return a piece of a surface as polygons on the page, with their depth and how bright they are."""
+    # Directions of the page and of the eye: the body is seen from above, between the axes.
+    right, up, eye = np.array([[-2.0, 2.0, 0.0], [-1.0, -1.0, 2.449], [1.732, 1.732, 1.414]]) / np.sqrt(8.0)
     found = []
     for patch in part.patches:
         if patch.empty:
@@ -136,14 +133,14 @@ def _faces(part: Part) -> Record:
             normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
             size = float(np.linalg.norm(normal))
             light = abs(float(normal @ np.array([0.35, 0.75, 0.56]))) / size if size else 0.0
-            flat = np.stack([corners @ _RIGHT, corners @ _UP], axis=1)
-            depth = float(corners.mean(axis=0) @ _EYE)
+            flat = np.stack([corners @ right, corners @ up], axis=1)
+            depth = float(corners.mean(axis=0) @ eye)
             found.append({"points": np.round(flat, 5).tolist(), "depth": round(depth, 5), "light": round(light, 3)})
     middle = np.mean([np.mean(facet["points"], axis=0) for facet in found], axis=0) if found else np.zeros(2)
     return {"facets": found, "middle": middle.tolist(), "normal": [0.0, 1.0], "curves": []}
 
 
-def _conditions(problem: Problem | None, place: PosedDomain, part: Part) -> list[int]:
+def _conditions(problem: Problem | None, part: Part) -> list[int]:
     """Return the numbers of the conditions that hold on a piece of the boundary, all of it or some."""
     if problem is None:
         return []

@@ -6,7 +6,8 @@ import math
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from pibls.studio.condition_edits import TEMPLATES, attached, named_part, with_condition
+from pibls.studio.card_panel import KINDS
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_condition
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
 from pibls.studio.text_edits import is_toml, with_table
 
@@ -33,9 +34,13 @@ class BoardPanel:
         ui = self.ui
         with ui.element("div").classes("pane-head"):
             ui.html("<h2>Domain</h2>", sanitize=False)
-            self.way = ui.select(_WAYS, value="difference").props('dense borderless options-dense aria-label="How to join"')
+            self.way = ui.select(_WAYS, value="difference").props(
+                'dense borderless options-dense aria-label="How to join"'
+            )
             for kind, words in (("disk", "Disk"), ("rectangle", "Rectangle"), ("polygon", "Polygon")):
-                chip = ui.element("button").classes("chip").props("type=button").on("click", lambda k=kind: self._add(k))
+                chip = (
+                    ui.element("button").classes("chip").props("type=button").on("click", lambda k=kind: self._add(k))
+                )
                 chip.props(f'aria-label="Add a {words.lower()}"')
                 with chip:
                     ui.label(f"+ {words}")
@@ -68,7 +73,9 @@ class BoardPanel:
         self.drawn = {**board, "handles": marks, "step": self.step}
         self._draw()
         self.board.style("display: block" if board["drawable"] else "display: none")
-        joined = {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
+        joined = (
+            {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
+        )
         self.shapes.options = joined
         self.shapes.value = None
         self.shapes.update()
@@ -152,13 +159,13 @@ class BoardPanel:
                 return
             name = self.chosen["name"]
             ui.label(name).style("font-weight: 600")
-            own = next((edge for edge in self.drawn["edges"] if edge["name"] == name), {"conditions": []})
+            own: Record = next((edge for edge in self.drawn["edges"] if edge["name"] == name), {"conditions": []})
             for number, condition in enumerate(record.get("conditions", [])):
-                if condition["kind"] in ("dirichlet", "neumann", "robin", "condition"):
+                if condition["kind"] in ON_BOUNDARY:
                     self._chip(f"Condition {number + 1}", number in own["conditions"], lambda n=number: self._attach(n))
             ui.label("New:").classes("places")
-            for words, entries in TEMPLATES.items():
-                self._chip(words, False, lambda e=entries: self._give(e))
+            for kind in ON_BOUNDARY[:3]:
+                self._chip(KINDS[kind], False, lambda k=kind: self._give(k))
 
     def _chip(self, words: str, pressed: bool, handler: Any) -> None:
         chip = self.ui.element("button").classes("chip").props(f"type=button aria-pressed={str(pressed).lower()}")
@@ -175,10 +182,10 @@ class BoardPanel:
     def _attach(self, number: int) -> None:
         self._place(lambda text, name, edges: attached(text, number, name, edges, self._field()))
 
-    def _give(self, entries: Any) -> None:
+    def _give(self, kind: str) -> None:
         fields = (self.page.record.get("problem") or {}).get("fields") or ["u"]
         about = {"u": fields[0]} if len(fields) > 1 else {}
-        own = {"kind": entries["kind"], **about, **entries}
+        own = {"kind": kind, **about, **NEEDS[kind]}
         self._place(lambda text, name, edges: with_condition(text, own, name, edges, self._field()))
 
     def _place(self, change: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY
 from pibls.studio.text_edits import with_item, with_table, with_value, without
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-_KINDS = {
+KINDS: Mapping[str, str] = {
     "dirichlet": "Fixed value",
     "neumann": "Flux",
     "robin": "Convection",
@@ -25,15 +27,7 @@ _KINDS = {
     "observation": "Measurement",
     "interface": "Interface",
 }
-_NEEDS = {
-    "dirichlet": {"value": 0},
-    "neumann": {"value": 0},
-    "robin": {"alpha": 1, "beta": 1, "value": 0},
-    "condition": {"equation": "u = 0"},
-    "initial": {"value": 0},
-    "mean": {"value": 0},
-}
-_TOLERANCES = {1e-2: "1 %", 1e-3: "0.1 %", 1e-4: "1e-4", 1e-5: "1e-5", 1e-6: "1e-6", 1e-8: "1e-8"}
+_TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8")
 
 
 class CardPanel:
@@ -42,7 +36,7 @@ class CardPanel:
     def __init__(self, page: StudioPage) -> None:
         self.page, self.ui = page, page.ui
         self.shape: Any = None  # of the cards that are there; others are made when it changes
-        self.fields: dict[tuple[Any, ...], Any] = {}
+        self.fields: dict[Any, Any] = {}
         self.ranges: dict[str, tuple[float, float]] = {}
         self.showing = False
 
@@ -55,7 +49,9 @@ class CardPanel:
             with ui.tab_panel(cards).classes("p-0 pt-3"):
                 self.box = ui.element("div").classes("w-full")
             with ui.tab_panel(text).classes("p-0 pt-3"):
-                self.raw = ui.textarea(on_change=self._typed_raw).props('outlined autogrow spellcheck=false aria-label="Problem file"')
+                self.raw = ui.textarea(on_change=self._typed_raw).props(
+                    'outlined autogrow spellcheck=false aria-label="Problem file"'
+                )
                 self.raw.classes("raw w-full")
                 self.raw_caret, self.raw_words = self._error_lines()
 
@@ -106,7 +102,9 @@ class CardPanel:
             for parameter in record["parameters"]:
                 self._parameter(parameter)
             ui.html("<h2>Accuracy</h2>", sanitize=False)
-            tol = ui.select(dict(_TOLERANCES), label="Relative error to reach", on_change=self._chose_tol)
+            tol = ui.select(
+                {float(own): own for own in _TOLERANCES}, label="Relative error to reach", on_change=self._chose_tol
+            )
             self.fields["tol"] = tol.props("dense outlined").classes("w-full")
 
     def _heading(self, words: str, action: str, handler: Any) -> None:
@@ -139,27 +137,34 @@ class CardPanel:
             card.on("mouseenter", lambda: self.page.board.highlight(number))
             card.on("mouseleave", lambda: self.page.board.highlight(None))
             with ui.element("div").classes("row"):
-                kind = ui.select(_KINDS, value=condition["kind"] if condition["kind"] in _KINDS else None)
-                kind.props(f'dense borderless options-dense aria-label="Kind of condition {number + 1}"').classes("grow")
+                kind = ui.select(dict(KINDS), value=condition["kind"] if condition["kind"] in KINDS else None)
+                kind.props(f'dense borderless options-dense aria-label="Kind of condition {number + 1}"').classes(
+                    "grow"
+                )
                 kind.on_value_change(lambda e: self._chose_kind(number, str(e.value)))
                 self._remove("condition", lambda: self.page.edit(without, ("conditions", number)))
-            entries = _NEEDS.get(condition["kind"], {}) | condition["entries"]
+            entries = dict(NEEDS.get(condition["kind"], {})) | condition["entries"]
             if "equation" in condition["entries"]:
                 entries = condition["entries"]
-            for key, value in entries.items():
-                if isinstance(value, str | int | float) and not isinstance(value, bool):
-                    field = ui.input(label=key)
-                    field.on_value_change(lambda e, k=key: self._typed(("condition", number), ("conditions", number, k), e.value))
-                    field.props(f'dense borderless stack-label spellcheck=false aria-label="{key} of condition {number + 1}"')
-                    self.fields["entry", number, key] = field.classes("formula w-full")
+            with ui.element("div").classes("entries"):
+                for key, value in entries.items():
+                    if isinstance(value, str | int | float) and not isinstance(value, bool):
+                        self._entry(number, key)
             math = ui.html("", sanitize=False).classes("math")
-            if condition["kind"] in ("dirichlet", "neumann", "robin", "condition") and not {"at", "where"} & set(entries):
+            if condition["kind"] in ON_BOUNDARY and not {"at", "where"} & set(entries):
                 known = list(dict.fromkeys([*edges, *map(str, condition["on"])]))
                 on = ui.select(known, multiple=True, value=[str(own) for own in condition["on"]], label="holds on")
                 on.props("dense borderless use-chips stack-label options-dense").classes("w-full places")
                 on.props(f'placeholder="the whole boundary" aria-label="Place of condition {number + 1}"')
                 on.on_value_change(lambda e: self._chose_places(number, e.value))
             self.fields["condition", number] = (card, None, math, *self._error_lines())
+
+    def _entry(self, number: int, key: str) -> None:
+        path = ("conditions", number, key)
+        field = self.ui.input(label=key)
+        field.on_value_change(lambda e: self._typed(("condition", number), path, e.value))
+        field.props(f'dense borderless stack-label spellcheck=false aria-label="{key} of condition {number + 1}"')
+        self.fields["entry", number, key] = field.classes("formula")
 
     def _parameter(self, parameter: Record) -> None:
         ui, name = self.ui, parameter["name"]
@@ -198,7 +203,7 @@ class CardPanel:
             for key, value in own["entries"].items():
                 if ("entry", number, key) in self.fields:
                     self._set(self.fields["entry", number, key], str(value))
-            for key, value in _NEEDS.get(own["kind"], {}).items():
+            for key, value in NEEDS.get(own["kind"], {}).items():
                 if key not in own["entries"] and ("entry", number, key) in self.fields:
                     self._set(self.fields["entry", number, key], str(value))
             self._typeset(("condition", number), own)
@@ -211,7 +216,7 @@ class CardPanel:
                 self._set(slider, own["value"])
         tol = self.fields["tol"]
         if record["tol"] not in tol.options:
-            tol.options = {**_TOLERANCES, record["tol"]: f"{record['tol']:g}"}
+            tol.options = {**tol.options, record["tol"]: f"{record['tol']:g}"}
         self._set(tol, record["tol"])
 
     @staticmethod
@@ -284,8 +289,8 @@ class CardPanel:
             return
         own = self.page.record["conditions"][number]
         kept = {key: value for key, value in own["entries"].items() if key in ("u", "where", "at", "weight")}
-        place = {"on": own["on"][0] if len(own["on"]) == 1 else own["on"]} if own["on"] and kind in _NEEDS else {}
-        needs = {key: own["entries"].get(key, value) for key, value in _NEEDS.get(kind, {}).items()}
+        place = {"on": own["on"][0] if len(own["on"]) == 1 else own["on"]} if own["on"] and kind in NEEDS else {}
+        needs = {key: own["entries"].get(key, value) for key, value in NEEDS.get(kind, {}).items()}
         fresh = {"kind": kind, **kept, **needs, **(place if kind != "initial" else {})}
         self.page.edit(_exchanged, number, fresh)
 
@@ -306,7 +311,9 @@ class CardPanel:
 
     def _add_parameter(self) -> None:
         taken = {own["name"] for own in self.page.record.get("parameters", [])}
-        name = next(letter for letter in "abcdfghkmpqrs" if letter not in taken and letter not in self.page.text.split())
+        name = next(
+            letter for letter in "abcdfghkmpqrs" if letter not in taken and letter not in self.page.text.split()
+        )
         self.page.edit(with_value, ("parameters", name), 1)
 
 

@@ -13,6 +13,7 @@ from pibls.errors import PiblsError, TextError
 from pibls.problem import Eigenvalue, Problem
 from pibls.problem.measured import Measured
 from pibls.problem.printing import latex
+from pibls.report.wording import lettered
 from pibls.studio.board_data import board
 from pibls.text import read_text
 from pibls.text.document import parse_document
@@ -102,8 +103,15 @@ def _traits(problem: Problem) -> Record:
 
 def _lettered(names: Names) -> Names:
     """Return names in which parameters stand for themselves, so that formulas show letters and no numbers."""
-    letters = {name: Measured(sp.Symbol(name, real=True)) for name, one in names.values.items() if one.number is not None}
+    known = (name for name, one in names.values.items() if one.number is not None)
+    letters = {name: Measured(sp.Symbol(_upright(name), real=True)) for name in known}
     return replace(names, values={**names.values, **letters})
+
+
+def _upright(name: str) -> str:
+    """Return a name of several letters as one word, which would be read as a product otherwise."""
+    is_word = len(name) > 1 and name.isalpha() and lettered(name) == name
+    return rf"\mathrm{{{name}}}" if is_word else name
 
 
 def typeset(formula: str, names: Names | None) -> Record:

@@ -10,14 +10,18 @@ from pibls.studio.shape_edits import free_name, leaves
 from pibls.studio.text_edits import with_table, with_value, without
 from pibls.text.positions import Path
 
-TEMPLATES: Mapping[str, Mapping[str, Any]] = {
-    "Fixed value": {"kind": "dirichlet", "value": 0},
-    "Flux": {"kind": "neumann", "value": 0},
-    "Convection": {"kind": "robin", "alpha": 1, "beta": 1, "value": 0},
+NEEDS: Mapping[str, Mapping[str, Any]] = {
+    "dirichlet": {"value": 0},
+    "neumann": {"value": 0},
+    "robin": {"alpha": 1, "beta": 1, "value": 0},
+    "condition": {"equation": "u = 0"},
+    "initial": {"value": 0},
+    "mean": {"value": 0},
 }
-"""Conditions that an edge is given by a click, by their names on the page."""
+"""The entries that a new condition of a kind has."""
 
-_ON_BOUNDARY = ("dirichlet", "neumann", "robin", "condition")
+ON_BOUNDARY = ("dirichlet", "neumann", "robin", "condition")
+"""The kinds that hold on parts of the boundary."""
 
 
 def named_part(text: str, path: Path, part: str, name: str) -> tuple[str, str]:
@@ -56,7 +60,8 @@ def with_condition(text: str, entries: Mapping[str, Any], name: str, edges: Sequ
 def attached(text: str, number: int, name: str, edges: Sequence[str], field: str) -> str:
     r"""Return the text in which a condition holds on an edge as well, and no other one does.
 
-    >>> text = '[[conditions]]\nkind = "dirichlet"\non = "left"\n\n[[conditions]]\nkind = "neumann"\non = ["top", "right"]\n'
+    >>> text = '[[conditions]]\nkind = "dirichlet"\non = "left"\n\n[[conditions]]\nkind = "neumann"\n'
+    >>> text += 'on = ["top", "right"]\n'
     >>> print(attached(text, 0, "top", ["left", "top", "right"], "u"))
     [[conditions]]
     kind = "dirichlet"
@@ -79,7 +84,7 @@ def _yielded(text: str, name: str, edges: Sequence[str], field: str, kept: int |
     for number in reversed(range(len(conditions))):
         own = conditions[number]
         about = str(own.get("u", field))
-        if number == kept or own.get("kind") not in _ON_BOUNDARY or about != field or {"at", "where"} & set(own):
+        if number == kept or own.get("kind") not in ON_BOUNDARY or about != field or {"at", "where"} & set(own):
             continue
         listed = _listed(own) or list(edges)
         if name not in listed:

@@ -29,6 +29,10 @@ class Allowance:
         After how long a solve ends with the best solution so far; a worker that goes on is ended a little later.
     look
         Seconds that anything but a solve may take.
+    grace
+        Seconds that a worker may go on after its deadline, to end its step and to draw.
+    pause
+        Seconds without a key after which the whole file is read again.
     together
         Solves at one time.
     waiting
@@ -40,6 +44,8 @@ class Allowance:
     room: int = 4 * 2**30
     seconds: float = 120.0
     look: float = 20.0
+    grace: float = 15.0
+    pause: float = 0.25
     together: int = 2
     waiting: int = 8
     upload: int = 8 * 2**20
@@ -145,7 +151,6 @@ class Crew:
         assert self._spare is not None
         spare, self._spare = self._spare, None
         worker = await spare
-        self.prepare()
         self._hired = {own for own in self._hired if own.alive} | {worker}
         return worker
 

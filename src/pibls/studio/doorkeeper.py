@@ -25,7 +25,6 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-_FORM = 64 * 1024  # bytes around a file in a form
 
 
 class Doorkeeper:
@@ -74,7 +73,8 @@ class Doorkeeper:
 
     async def _within(self, scope: Scope, receive: Receive, send: Send, headers: MutableMapping[bytes, str]) -> None:
         """Pass on a request whose body is not too large."""
-        most, seen, begun = self.largest + _FORM, 0, False
+        # A form has some bytes around its file.
+        most, seen, begun = self.largest + 2**16, 0, False
         words = f"The file has more than {self.largest // 2**20} MiB, which is the most that the studio takes."
         announced = headers.get(b"content-length", "0")
         if not announced.isdigit() or int(announced) > most:

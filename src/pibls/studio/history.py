@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-_MOST = 200
-
 
 @dataclass(frozen=True)
 class History:
@@ -31,10 +29,10 @@ class History:
             return self
         if mark and mark == self.mark:
             return replace(self, text=text, future=())
-        return History(text, (*self.past, self.text)[-_MOST:], (), mark)
+        return History(text, (*self.past, self.text)[-200:], (), mark)
 
     def settled(self) -> History:
-        """Return the history with its last step closed: what follows is a step of its own."""
+        """Return the history with its last step closed, so that the next change is a step of its own."""
         return replace(self, mark="")
 
     def undone(self) -> History:

@@ -11,8 +11,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import InputError
-from pibls.report.quantities import PictureQuantity, choose_fields, of_expression, quantities, value_of
-from pibls.report.quantities import Look
+from pibls.report.quantities import Look, PictureQuantity, choose_fields, of_expression, quantities, value_of
 from pibls.report.views import View, cell_walls, choose_views
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -21,7 +20,6 @@ from pibls.studio.streamlines import streamlines
 Record = dict[str, Any]
 
 _OUTSIDE = 65535
-_DECADES = 8.0  # below the largest that a logarithmic scale shows
 
 
 def picture(solution: Solution, what: str, field: str | None, over: Sequence[str], n: int) -> Record:
@@ -32,7 +30,12 @@ def picture(solution: Solution, what: str, field: str | None, over: Sequence[str
     views = _views(solution, n)
     shown = _quantity(solution, what, field)
     stack = [view.evaluate(shown.function) for view in views]
-    found: Record = {"title": shown.title, "symbol": shown.symbol, "names": list(views[0].names), "log": shown.magnitude}
+    found: Record = {
+        "title": shown.title,
+        "symbol": shown.symbol,
+        "names": list(views[0].names),
+        "log": shown.magnitude,
+    }
     found |= {"frames": [view.place for view in views], "limits": [list(pair) for pair in views[0].limits]}
     if len(views[0].axes) == 1:
         return found | _curves(views, stack, solution, over)
@@ -98,7 +101,7 @@ def _curves(views: Sequence[View], stack: list[FloatArray], solution: Solution, 
     return found
 
 
-def _codes(stack: list[FloatArray], magnitude: bool) -> Record:
+def _codes(stack: list[FloatArray], magnitude: bool, decades: float = 8.0) -> Record:
     """Return values as two bytes each, from lowest to highest; a scale of decades for errors."""
     values = np.stack(stack)
     held = np.isfinite(values)
@@ -106,7 +109,7 @@ def _codes(stack: list[FloatArray], magnitude: bool) -> Record:
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     if magnitude:
         high = max(high, 1e-300)
-        low = min(max(low, high * 10.0**-_DECADES), high / 10.0)
+        low = min(max(low, high * 10.0**-decades), high / 10.0)
         share = (np.log10(np.clip(values, low, high)) - np.log10(low)) / (np.log10(high) - np.log10(low))
     else:
         share = (values - low) / (high - low) if high > low else np.where(held, 0.5, np.nan)
@@ -130,15 +133,17 @@ def _vectors(solution: Solution, views: Sequence[View], field: str | None, over:
     if not wanted:
         return found
     own = next(symbol for symbol in fields if symbol.label == (field or fields[0].label))
-    flows = len(fields) >= 2 and {f.label for f in fields} >= {"u", "v"}
-    pair = fields[:2] if flows else [own.diff(space[0]), own.diff(space[1])]
+    # Heat and matter flow down the gradient; of two fields and more, the first two are a velocity.
+    pair = [own.diff(space[0]), own.diff(space[1])]
     grids = [[view.evaluate(value_of(solution, entry)) for entry in pair] for view in coarse]
     if "gradient" in wanted:
         found["arrows"] = [_arrows(view, *both) for view, both in zip(coarse, grids, strict=True)]
     if "streamlines" in wanted:
+        flow = fields[:2] if len(fields) >= 2 else [-entry for entry in pair]
+        ways = [[view.evaluate(value_of(solution, entry)) for entry in flow] for view in coarse]
         found["streams"] = [
             [np.round(line, 5).tolist() for line in streamlines(view.grids, *both)]
-            for view, both in zip(coarse, grids, strict=True)
+            for view, both in zip(coarse, ways, strict=True)
         ]
     return found
 

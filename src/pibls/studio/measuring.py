@@ -20,8 +20,6 @@ from pibls.text.problem_files import read_names
 
 Record = dict[str, Any]
 
-_POINTS = 201  # along a cut
-
 
 def probe(solution: Solution, place: list[float]) -> Record:
     """Return the values of all fields at a point, with their errors."""
@@ -47,7 +45,7 @@ def _error(function: Any, X: Any) -> float:
 def cut(solution: Solution, ends: list[list[float]], at: float | None, name: str | None) -> Record:
     """Return a field along a straight line between two points, with its estimated error."""
     start, stop = (np.array(end, dtype=np.float64) for end in ends)
-    share = np.linspace(0.0, 1.0, _POINTS)
+    share = np.linspace(0.0, 1.0, 201)
     X = start + share[:, None] * (stop - start)
     if at is not None and solution.problem.domain.time is not None:
         X = np.column_stack([X, np.full(len(X), at)])
@@ -84,7 +82,10 @@ def quantity(
     expression = read_expression(Text.plain(formula), names).expression
     found = getattr(solution, kind)(expression, where, at=time)
     over = f" over {part}" if part else ""
-    return {"line": f"{kind} of {formula}{over} = {found}", "place": None if found.place is None else list(map(float, found.place))}
+    return {
+        "line": f"{kind} of {formula}{over} = {found}",
+        "place": None if found.place is None else list(map(float, found.place)),
+    }
 
 
 def _part(table: Any, names: Any, name: str) -> Part:

@@ -21,7 +21,6 @@ from pibls.studio.top_bar import TopBar
 from pibls.writing import replaced
 
 Record = dict[str, Any]
-_PAUSE = 0.25  # seconds without a key after which the whole file is read again
 
 
 class StudioPage:
@@ -95,7 +94,7 @@ class StudioPage:
 
     async def _later(self) -> None:
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(self.session.crew.allowance.pause)
             self.start(self.refresh())
 
     async def refresh(self) -> None:

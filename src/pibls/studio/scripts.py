@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 _SOLVE = """problem = read_text(PROBLEM).problem
 solution = pb.solve(problem, tol={tol!r})
@@ -39,7 +40,9 @@ def to_notebook(text: str, tol: float, title: str, *, eigenvalue: bool = False) 
     """Return a notebook that solves a problem file and draws its solution."""
     solving = (_EIGEN if eigenvalue else _SOLVE).format(tol=tol)
     codes = [f"{_START}\nPROBLEM = {quoted(text)}", solving.rstrip("\n"), "solution.plot()"]
-    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title or 'A problem'}"}]
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title or 'A problem'}"}
+    ]
     cells += [
         {"cell_type": "code", "id": f"cell{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": code}
         for i, code in enumerate(codes)

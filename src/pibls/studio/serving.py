@@ -53,22 +53,8 @@ def serve(
 ) -> None:
     """Serve the studio until it is interrupted.
 
-    Parameters
-    ----------
-    text
-        The problem file that new pages start with.
-    starters
-        Problem files to start from, by name.
-    path
-        The file that the text came from, to which it is saved; files that it names lie beside it.
-    port
-        Where to listen; a free one if left out.
-    show
-        Whether to open a browser.
-    tell
-        Called with the address.
-    allowance
-        How much pages may ask for.
+    New pages start with the ``text``, which is saved to ``path`` if it came from there; files that it names lie beside
+    it. ``tell`` is called with the address, and a browser opens if it shall ``show``.
     """
     app, ui = nicegui().app, nicegui().ui
     own, token = port or free_port(), secrets.token_urlsafe(24)
@@ -84,6 +70,7 @@ def serve(
         session = Session(crew, text, None if path is None else path.parent)
         client.on_delete(session.close)
         page = StudioPage(ui, session, starters, path)
+        ui.colors(primary="#2458d3")
         page.build()
         await client.connected(timeout=30)
         fragment = await client.run_javascript("location.hash.slice(1)", timeout=10)

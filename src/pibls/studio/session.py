@@ -15,7 +15,6 @@ from pibls.studio.crew import Crew, WorkerProcess
 from pibls.studio.history import History
 
 Record = dict[str, Any]
-_GRACE = 15.0  # seconds that a worker may go on after its deadline: pictures are drawn, and deadlines met within a tenth
 _KINDS = (".toml", ".csv", ".stl", ".msh", ".geojson", ".json", ".svg", ".dxf", ".obj", ".ply", ".vtk", ".vtu", ".off")
 
 
@@ -60,7 +59,9 @@ class Session:
         """Ask the worker that reads."""
         if self.desk is None or not self.desk.alive:
             self.desk = await self.crew.hire()
-        return await self.desk.ask(task, given, self.crew.allowance.look)
+        found = await self.desk.ask(task, given, self.crew.allowance.look)
+        self.crew.prepare()  # not before, as two that load at one time take twice as long
+        return found
 
     async def read(self) -> Record:
         """Return everything that a page shows of the problem file."""
@@ -90,7 +91,7 @@ class Session:
             given["folder"] = self.folder
         self.solved = ""
         task = "solve" if "folder" in given else "again"
-        found = await self.bench.ask(task, given, seconds + _GRACE, tell)
+        found = await self.bench.ask(task, given, seconds + self.crew.allowance.grace, tell)
         self.solved = text
         return found
 

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _SUBJECTS = {"solution": "Solution", "estimate": "Estimated error", "residual": "Residual", "gradient": "Steepness"}
-_OVERLAYS = {"cells": "Cells", "gradient": "Arrows", "streamlines": "Streamlines", "deformed": "Deformed"}
+_OVERLAYS = {"cells": "Cells", "gradient": "Gradient", "streamlines": "Streamlines", "deformed": "Deformed"}
 _KINDS = {"maximum": "Maximum", "minimum": "Minimum", "integral": "Integral", "mean": "Mean", "flow": "Flow"}
-_FINE, _QUICK = 110, 72  # grid points along each side, of a picture that stays and of one that follows a slider
 
 
 class SolutionPanel:
@@ -32,8 +31,12 @@ class SolutionPanel:
         ui = self.ui
         with ui.element("div").classes("pane-head").props('role=toolbar aria-label="Picture"'):
             ui.html("<h2>Solution</h2>", sanitize=False)
-            self.fields = ui.select([], on_change=self._chose_field).props('dense borderless options-dense aria-label="Field"')
-            self.modes = ui.select({}, on_change=self._chose_mode).props('dense borderless options-dense aria-label="Eigenvalue"')
+            self.fields = ui.select([], on_change=self._chose_field).props(
+                'dense borderless options-dense aria-label="Field"'
+            )
+            self.modes = ui.select({}, on_change=self._chose_mode).props(
+                'dense borderless options-dense aria-label="Eigenvalue"'
+            )
             for element in (self.fields, self.modes):
                 element.classes("hide")
             for name, words in _SUBJECTS.items():
@@ -50,10 +53,16 @@ class SolutionPanel:
         self.picture.on("frame", self._framed, js_handler="(e) => emit(e.detail)", throttle=0.2)
         with ui.element("div").classes("answers"):
             with ui.row().classes("items-center gap-2 no-wrap w-full"):
-                self.kind = ui.select(_KINDS, value="maximum").props('dense borderless options-dense aria-label="Quantity"')
-                self.formula = ui.input(placeholder="of, such as u or u_x**2").props('dense outlined spellcheck=false aria-label="Expression"')
+                self.kind = ui.select(_KINDS, value="maximum").props(
+                    'dense borderless options-dense aria-label="Quantity"'
+                )
+                self.formula = ui.input(placeholder="of, such as u or u_x**2").props(
+                    'dense outlined spellcheck=false aria-label="Expression"'
+                )
                 self.formula.classes("formula grow").on("keydown.enter", lambda: self.page.start(self._measure()))
-                self.part = ui.select({"": "domain"}, value="").props('dense borderless options-dense aria-label="Over"')
+                self.part = ui.select({"": "domain"}, value="").props(
+                    'dense borderless options-dense aria-label="Over"'
+                )
                 ui.button("Measure", on_click=lambda: self.page.start(self._measure())).props("flat dense")
             self.graph = ui.element("pibls-picture").classes("hide").style("height: 170px; min-height: 170px")
             self.results = ui.element("div").props("aria-live=polite")
@@ -71,7 +80,7 @@ class SolutionPanel:
         plane = problem.get("space", 2) == 2
         deforms = plane and len(problem.get("fields", [])) >= 2
         for key, chip in self.chips.items():
-            down = key == self.subject or key.removeprefix("over ") in self.over and key.startswith("over ")
+            down = key == self.subject or (key.removeprefix("over ") in self.over and key.startswith("over "))
             down |= (key == "surface" and "surface" in self.over) or (key == "cut" and "cut" in self.over)
             chip.props(f"aria-pressed={str(bool(down)).lower()}")
             useless = key in ("over gradient", "over streamlines", "cut") and not plane
@@ -107,7 +116,7 @@ class SolutionPanel:
     def wanted(self, *, quick: bool = False) -> Record:
         """Return the picture that is asked for."""
         over = sorted(self.over - {"surface", "cut"})
-        return {"what": self.subject, "field": self.field or None, "over": over, "n": _QUICK if quick else _FINE}
+        return {"what": self.subject, "field": self.field or None, "over": over, "n": 72 if quick else 110}
 
     def show(self, found: Record) -> None:
         """Show a solution that was found."""
@@ -225,7 +234,11 @@ class SolutionPanel:
         self._say(f"{found['symbol']} from ({start}) to ({stop}): {min(values):.5g} to {max(values):.5g}{worst}")
 
     async def _measure(self) -> None:
-        given = {"kind": self.kind.value, "formula": str(self.formula.value or self.field), "part": self.part.value or None}
+        given = {
+            "kind": self.kind.value,
+            "formula": str(self.formula.value or self.field),
+            "part": self.part.value or None,
+        }
         problem = self.page.record.get("problem") or {}
         at = self._time() if problem.get("time") and problem.get("space") else None
         found = await self.page.session.measure("quantity", **given, at=at)

@@ -76,7 +76,7 @@ class StatusBar:
         self.figures.set_text(f"{now['seconds']:.1f} s")
 
     def show_answer(self, found: Record) -> None:
-        """Say how accurate the solution is, and what to do if it is not."""
+        """Say how accurate the solution is, and how to go on if it is not."""
         status = found["status"]
         head = "" if status == "converged" else f"{status.capitalize()}. "
         lines = [head + found["message"], *([found["parameters"]] if found["parameters"] else [])]

@@ -8,12 +8,13 @@ import numpy as np
 
 from pibls.checks import FloatArray
 
-_STEPS = 160
-_LINES = 12  # along each side, at most
 
-
-def streamlines(grids: Sequence[FloatArray], across: FloatArray, along: FloatArray) -> list[FloatArray]:
+def streamlines(
+    grids: Sequence[FloatArray], across: FloatArray, along: FloatArray, count: int = 12, steps: int = 160
+) -> list[FloatArray]:
     """Return curves that follow a vector, evenly spread: none enters a square of the page that another has passed.
+
+    There are ``count`` squares along each side, and up to ``steps`` steps along a curve either way.
 
     >>> x = np.linspace(0.0, 1.0, 20)
     >>> lines = streamlines([x, x], np.ones((20, 20)), np.zeros((20, 20)))
@@ -28,17 +29,17 @@ def streamlines(grids: Sequence[FloatArray], across: FloatArray, along: FloatArr
     spans = np.array([float(grid[-1] - grid[0]) for grid in grids])
     # In units of the picture, so that a step is as long along both axes.
     field = np.stack([across / spans[0], along / spans[1]], axis=-1)
-    seen = np.zeros((_LINES, _LINES), dtype=bool)
-    middles = (np.arange(_LINES) + 0.5) / _LINES
+    seen = np.zeros((count, count), dtype=bool)
+    middles = (np.arange(count) + 0.5) / count
     found = []
     for row in middles:
         for column in middles:
             start = np.array([column, row])
-            if seen[_square(start)] or not np.isfinite(_at(field, start, size)).all():
+            if seen[_square(start, count)] or not np.isfinite(_at(field, start, size)).all():
                 continue
-            here = _square(start)
+            here = _square(start, count)
             passed: set[tuple[int, int]] = {here}
-            back, forth = (_followed(field, start, sign / _STEPS * 1.2, size, seen, passed) for sign in (-1, 1))
+            back, forth = (_followed(field, start, sign * 1.2 / steps, steps, size, seen, passed) for sign in (-1, 1))
             for square in passed:
                 seen[square] = True
             line = np.array([*back[::-1], start, *forth])
@@ -48,11 +49,17 @@ def streamlines(grids: Sequence[FloatArray], across: FloatArray, along: FloatArr
 
 
 def _followed(
-    field: FloatArray, start: FloatArray, step: float, size: int, seen: FloatArray, passed: set[tuple[int, int]]
+    field: FloatArray,
+    start: FloatArray,
+    step: float,
+    steps: int,
+    size: int,
+    seen: FloatArray,
+    passed: set[tuple[int, int]],
 ) -> list[FloatArray]:
     """Return the points of a curve from a start on, by steps of equal length to the middle of each."""
     points, here = [], start
-    for _ in range(_STEPS):
+    for _ in range(steps):
         slope = _unit(_at(field, here, size))
         if slope is not None:
             slope = _unit(_at(field, here + 0.5 * step * slope, size))
@@ -61,7 +68,7 @@ def _followed(
         here = here + step * slope
         if not ((here > 0.0) & (here < 1.0)).all():
             break
-        square = _square(here)
+        square = _square(here, len(seen))
         if seen[square] and square not in passed:
             break
         passed.add(square)
@@ -83,6 +90,6 @@ def _at(field: FloatArray, place: FloatArray, size: int) -> FloatArray:
     return np.asarray((1 - a) * ((1 - b) * field[i, j] + b * field[i, j + 1]) + a * upper)
 
 
-def _square(place: FloatArray) -> tuple[int, int]:
-    column, row = np.minimum((place * _LINES).astype(int), _LINES - 1)
+def _square(place: FloatArray, count: int) -> tuple[int, int]:
+    column, row = np.minimum((place * count).astype(int), count - 1)
     return int(row), int(column)

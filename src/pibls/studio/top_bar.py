@@ -32,7 +32,7 @@ class TopBar:
     def build(self) -> None:
         """Make the elements."""
         ui, page = self.ui, self.page
-        ui.html('pibls <span>studio</span>', sanitize=False).classes("brand")
+        ui.html("pibls <span>studio</span>", sanitize=False).classes("brand")
         self._button("folder_open", "Open", self.pick)
         self._button("auto_stories", "Examples", lambda: page.start(self._library()))
         self._button("save", "Save", page.save)
@@ -49,7 +49,9 @@ class TopBar:
         self.cancel = ui.button("Cancel", on_click=page.cancel).props("outline dense").classes("hide px-3")
         self.solve = ui.button("Solve", on_click=page.solve).props("unelevated dense").classes("px-4")
         limit = page.session.crew.allowance.upload
-        self.upload = ui.upload(on_upload=self._uploaded, on_rejected=self._rejected, auto_upload=True, max_file_size=limit)
+        self.upload = ui.upload(
+            on_upload=self._uploaded, on_rejected=self._rejected, auto_upload=True, max_file_size=limit
+        )
         self.upload.props('accept=".toml,.csv,.stl,.msh,.geojson,.svg,.dxf,.obj,.ply"').classes("hide")
         self.dialog = ui.dialog()
         self.help = ui.dialog()
@@ -114,13 +116,19 @@ class TopBar:
 
     def _shelve(self, shelf: Any, words: str) -> None:
         ui = self.ui
-        starters = [(f"start {name}", name.capitalize(), _first_line(text)) for name, text in self.page.starters.items()]
+        starters = [
+            (f"start {name}", name.capitalize(), _first_line(text)) for name, text in self.page.starters.items()
+        ]
         found = [*starters, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
         shelf.clear()
         with shelf:
             for key, title, about in found:
                 if words.lower() in f"{title} {about}".lower():
-                    with ui.element("button").props("type=button").on("click", lambda k=key: self.page.start(self._take(k))):
+                    with (
+                        ui.element("button")
+                        .props("type=button")
+                        .on("click", lambda k=key: self.page.start(self._take(k)))
+                    ):
                         ui.label(title)
                         with ui.element("small"):
                             ui.label(about)

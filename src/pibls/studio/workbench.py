@@ -24,8 +24,6 @@ from pibls.tuning.progress import Progress
 Record = dict[str, Any]
 Report = Callable[[Record], None]
 
-_EIGENVALUES = 6
-
 
 @dataclass
 class Workbench:
@@ -54,7 +52,9 @@ class Workbench:
             "picture": self.picture,
             "probe": lambda place: probe(self.held, place),
             "cut": lambda ends, at, name: cut(self.held, ends, at, name),
-            "quantity": lambda kind, formula, part, at: quantity(self.held, self.text, self.folder, kind, formula, part, at),
+            "quantity": lambda kind, formula, part, at: quantity(
+                self.held, self.text, self.folder, kind, formula, part, at
+            ),
             "write": self.write,
         }
 
@@ -73,12 +73,12 @@ class Workbench:
         problem, options = self.file.problem, self.file.solve
         tol = options.tol or 1e-4
         if any(isinstance(number, Eigenvalue) for number in problem.parameters):
-            self.spectrum = eigen(problem, _EIGENVALUES, tol=tol)
+            self.spectrum = eigen(problem, number=6, tol=tol)
             self.solution = self.spectrum.solutions[0]
         else:
             limit = deadline if options.deadline is None else min(deadline, options.deadline)
-            given = {"seed": options.seed, "budget": options.budget, "memory": options.memory, "time": options.time}
-            given |= {"assume_well_posed": options.assume_well_posed}
+            names = ("seed", "budget", "memory", "time", "assume_well_posed")
+            given = {name: getattr(options, name) for name in names}
             wishes = {name: value for name, value in given.items() if value is not None}
             self.solution = solve(problem, tol=tol, deadline=limit, progress=self._tell, **wishes)
         return self._answer(begun, picture)
@@ -97,7 +97,12 @@ class Workbench:
         solution = self.held
         assert self.file is not None
         problem = self.file.problem
-        if self.spectrum is None and problem.is_linear and not problem.parameters and len(problem.domain.coordinates) < 4:
+        if (
+            self.spectrum is None
+            and problem.is_linear
+            and not problem.parameters
+            and len(problem.domain.coordinates) < 4
+        ):
             self.prepared = prepare(problem, tol=self.file.solve.tol or 1e-4)
             self.prepared.solve_restated(problem)  # the first one makes the factors
         return {"kept": self.prepared is not None, "status": str(solution.status)}
@@ -134,11 +139,15 @@ class Workbench:
         if self.spectrum is not None:
             status, message = str(self.spectrum.status), self.spectrum.message
         found: Record = {"status": status, "message": message, "size": d.size, "method": d.method}
-        found |= {"estimate": solution.error_estimate, "tol": d.tolerance, "true_error": _true_error(solution)}
+        estimate = solution.error_estimate if self.spectrum is None else None  # eigenvalues have their own
+        found |= {"estimate": estimate, "tol": d.tolerance, "true_error": _true_error(solution)}
         found["parameters"] = str(solution.parameters) if solution.parameters is not None else ""
         found["eigenvalues"] = [] if self.spectrum is None else _eigenvalues(self.spectrum)
         found["seconds"] = time.perf_counter() - begun
-        found["picture"] = self.picture(**wanted)
+        try:
+            found["picture"] = self.picture(**wanted)
+        except InputError:  # not every solution has an estimated error at points
+            found["picture"] = self.picture(**{**wanted, "what": "solution"})
         return found
 
     def write(self, kind: str, path: str) -> Record:
