@@ -11,12 +11,12 @@ from pibls.studio.text_edits import with_table, with_value, without
 from pibls.text.positions import Path
 
 NEEDS: Mapping[str, Mapping[str, Any]] = {
-    "dirichlet": {"value": 0},
-    "neumann": {"value": 0},
-    "robin": {"alpha": 1, "beta": 1, "value": 0},
+    "dirichlet": {"value": "0"},
+    "neumann": {"value": "0"},
+    "robin": {"alpha": "1", "beta": "1", "value": "0"},
     "condition": {"equation": "u = 0"},
-    "initial": {"value": 0},
-    "mean": {"value": 0},
+    "initial": {"value": "0"},
+    "mean": {"value": "0"},
 }
 """The entries that a new condition of a kind has."""
 

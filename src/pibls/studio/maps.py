@@ -19,8 +19,6 @@ from pibls.studio.streamlines import streamlines
 
 Record = dict[str, Any]
 
-_OUTSIDE = 65535
-
 
 def picture(solution: Solution, what: str, field: str | None, over: Sequence[str], n: int) -> Record:
     """Return a solution, its estimated error or its residual as curves or maps, with the overlays that are asked for.
@@ -103,7 +101,7 @@ def _curves(views: Sequence[View], stack: list[FloatArray], solution: Solution, 
 
 def _codes(stack: list[FloatArray], magnitude: bool, decades: float = 8.0) -> Record:
     """Return values as two bytes each, from lowest to highest; a scale of decades for errors."""
-    values = np.stack(stack)
+    values, outside = np.stack(stack), 2**16 - 1
     held = np.isfinite(values)
     finite = values[held]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
@@ -113,7 +111,7 @@ def _codes(stack: list[FloatArray], magnitude: bool, decades: float = 8.0) -> Re
         share = (np.log10(np.clip(values, low, high)) - np.log10(low)) / (np.log10(high) - np.log10(low))
     else:
         share = (values - low) / (high - low) if high > low else np.where(held, 0.5, np.nan)
-    codes = np.where(held, np.round(np.nan_to_num(share) * (_OUTSIDE - 1)), _OUTSIDE).astype("<u2")
+    codes = np.where(held, np.round(np.nan_to_num(share) * (outside - 1)), outside).astype("<u2")
     coded = [base64.b64encode(frame.tobytes()).decode("ascii") for frame in codes]
     return {"codes": coded, "low": low, "high": high, "signed": low < 0.0 < high and not magnitude}
 
@@ -142,7 +140,7 @@ def _vectors(solution: Solution, views: Sequence[View], field: str | None, over:
         flow = fields[:2] if len(fields) >= 2 else [-entry for entry in pair]
         ways = [[view.evaluate(value_of(solution, entry)) for entry in flow] for view in coarse]
         found["streams"] = [
-            [np.round(line, 5).tolist() for line in streamlines(view.grids, *both)]
+            [np.round(line, 5).tolist() for line in streamlines(view.grids, both[0], both[1])]
             for view, both in zip(coarse, ways, strict=True)
         ]
     return found

@@ -15,7 +15,6 @@ Entries = dict[str, Any]
 
 JOINED = ("union", "intersection", "difference")
 _NOT_AXES = ("shape", "name")
-_CORNERS = ((0, 0), (1, 0), (1, 1), (0, 1))
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def _of(path: Path, shape: Mapping[str, Any]) -> Iterator[Handle]:
     elif kind in ("rectangle", "box") and len(axes) == 2 and all(_are_numbers(axis) for axis in axes):
         (left, right), (low, high) = axes
         yield Handle(path, "move", 0, (left + right) / 2, (low + high) / 2)
-        yield from (Handle(path, "corner", n, axes[0][i], axes[1][j]) for n, (i, j) in enumerate(_CORNERS))
+        yield from (Handle(path, "corner", n, axes[0][i], axes[1][j]) for n, (i, j) in enumerate(_corners()))
     elif kind in ("disk", "star"):
         center = shape.get("center", [0.0, 0.0])
         if _are_numbers(center) and len(center) == 2:
@@ -75,6 +74,11 @@ def _of(path: Path, shape: Mapping[str, Any]) -> Iterator[Handle]:
             middle = [sum(vertex[axis] for vertex in vertices) / len(vertices) for axis in (0, 1)]
             yield Handle(path, "move", 0, *middle)
             yield from (Handle(path, "vertex", i, *map(float, vertex)) for i, vertex in enumerate(vertices))
+
+
+def _corners() -> tuple[tuple[int, int], ...]:
+    """Return which ends of both axes the corners of a rectangle have, one after the other around it."""
+    return ((0, 0), (1, 0), (1, 1), (0, 1))
 
 
 def _are_numbers(values: Any) -> bool:
@@ -95,7 +99,7 @@ def dragged(text: str, handle: Handle, x: float, y: float, step: float) -> str:
     if handle.kind == "end":
         return with_value(text, (*handle.path, names[0], handle.index), _rounded(x, step))
     if handle.kind == "corner":
-        i, j = _CORNERS[handle.index]
+        i, j = _corners()[handle.index]
         text = with_value(text, (*handle.path, names[0], i), _rounded(x, step))
         return with_value(text, (*handle.path, names[1], j), _rounded(y, step))
     if handle.kind == "vertex":
