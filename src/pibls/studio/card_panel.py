@@ -153,9 +153,14 @@ class CardPanel:
             math = ui.html("", sanitize=False).classes("math")
             if condition["kind"] in ON_BOUNDARY and not {"at", "where"} & set(entries):
                 known = list(dict.fromkeys([*edges, *map(str, condition["on"])]))
-                on = ui.select(known, multiple=True, value=[str(own) for own in condition["on"]], label="holds on")
+                on = ui.select(
+                    known,
+                    multiple=True,
+                    value=[str(own) for own in condition["on"]],
+                    label="holds on" if condition["on"] else "holds on the whole boundary",
+                )
                 on.props("dense borderless use-chips stack-label options-dense").classes("w-full places")
-                on.props(f'placeholder="the whole boundary" aria-label="Place of condition {number + 1}"')
+                on.props(f'aria-label="Place of condition {number + 1}"')
                 on.on_value_change(lambda e: self._chose_places(number, e.value))
             self.fields["condition", number] = (card, None, math, *self._error_lines())
 

@@ -111,7 +111,7 @@ def _lettered(names: Names) -> Names:
 def _upright(name: str) -> str:
     """Return a name of several letters as one word, which would be read as a product otherwise."""
     is_word = len(name) > 1 and name.isalpha() and lettered(name) == name
-    return rf"\mathrm{{{name}}}" if is_word else name
+    return rf"\text{{{name}}}\," if is_word else name
 
 
 def typeset(formula: str, names: Names | None) -> Record:

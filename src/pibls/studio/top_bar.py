@@ -43,11 +43,10 @@ class TopBar:
         ui.element("div").classes("space")
         self.back = self._button("undo", "", page.undo, "Undo")
         self.forth = self._button("redo", "", page.redo, "Redo")
-        self.dark = ui.dark_mode(value=None)
         self._button("contrast", "", self._turn, "Light or dark")
         self._button("help_outline", "", self.show_help, "Help on keys")
-        self.cancel = ui.button("Cancel", on_click=page.cancel).props("outline dense").classes("hide px-3")
-        self.solve = ui.button("Solve", on_click=page.solve).props("unelevated dense").classes("px-4")
+        self.cancel = ui.button("Cancel", on_click=page.cancel).props("outline dense").classes("action hide px-3")
+        self.solve = ui.button("Solve", on_click=page.solve).props("unelevated dense").classes("action px-4")
         limit = page.session.crew.allowance.upload
         self.upload = ui.upload(
             on_upload=self._uploaded, on_rejected=self._rejected, auto_upload=True, max_file_size=limit
@@ -148,9 +147,7 @@ class TopBar:
         self.page.status.tell("The address of this page holds the problem; it was copied.")
 
     def _turn(self) -> None:
-        if self.dark.value is None:
-            self.page.run("")
-        self.dark.value = not self.dark.value
+        self.page.run("setDark(!document.body.classList.contains('body--dark'))")
 
     def show_help(self) -> None:
         """Show the keys."""

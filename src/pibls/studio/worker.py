@@ -13,6 +13,7 @@ import queue
 import signal
 import sys
 import threading
+from types import FrameType
 from typing import Any, TextIO
 
 from pibls.checks import cut
@@ -71,14 +72,15 @@ def serve(requests: queue.Queue[dict[str, Any]], out: TextIO, room: int) -> None
         out.flush()
 
     bench = Workbench(lambda progress: send({"progress": progress}))
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if bench.busy:  # nothing else is to be interrupted
+            signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
     send({"ready": True})
     while True:
-        try:
-            request = requests.get()
-            send(answer(bench, request, room))
-        except KeyboardInterrupt:  # it came when nothing was being solved
-            send({"refused": "It was cancelled before there was a solution."}) if bench.busy else None
-            bench.busy = False
+        send(answer(bench, requests.get(), room))
 
 
 def answer(bench: Workbench, request: dict[str, Any], room: int) -> dict[str, Any]:
@@ -88,6 +90,8 @@ def answer(bench: Workbench, request: dict[str, Any], room: int) -> dict[str, An
         found: dict[str, Any] = {"done": bench.tasks[request["task"]](**request["given"])}
     except PiblsError as error:
         found = {"refused": str(error)}
+    except KeyboardInterrupt:
+        found = {"refused": "It was cancelled before there was a solution."}
     except MemoryError:
         words = f"This needs more memory than the {format_bytes(room)} that a solve may take"
         found = {"refused": f"{words}. Ask for a larger tolerance, or a smaller problem."}
@@ -102,7 +106,6 @@ def main() -> None:
     room = int(sys.argv[1])
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     limit_memory(room)
     serve(listen(sys.stdin), out, room)
 

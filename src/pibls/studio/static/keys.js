@@ -16,7 +16,7 @@
     if (!name) return;
     if (name !== "cancel") event.preventDefault();
     said("studio_key", name);
-  });
+  }, true);
   window.studioShare = (fragment) => history.replaceState(null, "", `#${fragment}`);
   window.addEventListener("hashchange", () => said("studio_fragment", location.hash.slice(1)));
 }
