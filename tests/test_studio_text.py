@@ -105,7 +105,7 @@ def test_polygons_intervals_and_formulas():
     rod = '[domain]\nshape = "interval"\nx = [0, 1]\n'
     assert tomllib.loads(dragged(rod, handles(rod)[1], 2.0, 0.3, 0.1))["domain"]["x"] == [0, 2]
     assert handles('[domain]\nshape = "disk"\nradius = "r0"\n')[-1].kind == "move"
-    assert handles('[time]\nt = [0, 1]\n') == []
+    assert handles("[time]\nt = [0, 1]\n") == []
 
 
 def test_shapes_are_added_and_taken_away():

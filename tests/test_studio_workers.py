@@ -198,7 +198,9 @@ def test_eigenvalues_and_unknown_numbers(loop, session):
     assert asked(loop, session, "mode", number=1, picture=PICTURE)["picture"]["signed"]
     rows = "".join(f"{x / 10},0,{(1 - x * x / 100) / 2}\n" for x in range(-9, 10, 3))
     name = session.store("../measured data.csv", f"x,y,u\n{rows}".encode())
-    fitted = without(MEMBRANE, ("parameters", "k")).replace('unknowns = ["u"]', 'unknowns = ["u"]\nunknown_numbers = ["k"]')
+    fitted = without(MEMBRANE, ("parameters", "k")).replace(
+        'unknowns = ["u"]', 'unknowns = ["u"]\nunknown_numbers = ["k"]'
+    )
     fitted += f'[[conditions]]\nkind = "observation"\nfile = "{name}"\nnoise = 1e-3\n'
     found, _ = solved(loop, session, fitted)
     assert float(found["parameters"].splitlines()[1].split()[1]) == pytest.approx(2.0, rel=1e-2)

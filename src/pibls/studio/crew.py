@@ -139,6 +139,7 @@ class Crew:
     _spare: asyncio.Task[WorkerProcess] | None = None
     _free: asyncio.Semaphore | None = None
     _hired: set[WorkerProcess] = field(default_factory=set)
+    _idle: list[WorkerProcess] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Have a worker started before anyone asks for it."""
@@ -147,12 +148,22 @@ class Crew:
 
     async def hire(self) -> WorkerProcess:
         """Return a worker that nobody else has."""
+        while self._idle:
+            if (idle := self._idle.pop()).alive:
+                return idle
         self.prepare()
         assert self._spare is not None
         spare, self._spare = self._spare, None
         worker = await spare
         self._hired = {own for own in self._hired if own.alive} | {worker}
         return worker
+
+    async def release(self, worker: WorkerProcess) -> None:
+        """Take back a worker that keeps nothing of its page: it serves the next one, or ends."""
+        if worker.alive and not worker.turn.locked() and not self._idle:
+            self._idle.append(worker)
+        else:
+            await worker.end()
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -183,4 +194,4 @@ class Crew:
             self._spare = None
         for worker in self._hired:
             await worker.end()
-        self._hired = set()
+        self._hired, self._idle = set(), []

@@ -117,8 +117,9 @@ class Session:
 
     async def close(self) -> None:
         """End the workers and remove the folder."""
-        for worker in (self.desk, self.bench):
-            if worker is not None:
-                await worker.end()
+        if self.desk is not None:
+            await self.crew.release(self.desk)
+        if self.bench is not None:
+            await self.bench.end()
         with contextlib.suppress(OSError):
             shutil.rmtree(self.folder)

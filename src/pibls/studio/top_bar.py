@@ -38,7 +38,7 @@ class TopBar:
         self._button("save", "Save", page.save)
         with self._button("ios_share", "Export", lambda: None), ui.menu():
             for kind, words in page.downloads.kinds.items():
-                ui.menu_item(words, lambda k=kind: page.downloads.start(k))
+                ui.menu_item(words, lambda k=kind: page.downloads.start(k)).props("role=menuitem")
         self._button("link", "Share", self._share)
         ui.element("div").classes("space")
         self.back = self._button("undo", "", page.undo, "Undo")
