@@ -18,6 +18,7 @@ NAMES = {
     "pibls.cells.linear": "first_tree solve_cells start_of",
     "pibls.cells.local": "PER_CELL",
     "pibls.cells.measure": "Tails tails_of",
+    "pibls.cells.modes": "ModeRefinement",
     "pibls.cells.newton": "solve_cells_nonlinear",
     "pibls.cells.outcome": "field_sizes network_of",
     "pibls.cells.parts": "part_values",

@@ -10,6 +10,7 @@ from internals import (
     Cell,
     DataRefinement,
     Layout,
+    ModeRefinement,
     NarrowFeatures,
     Rows,
     Switching,
@@ -188,7 +189,7 @@ class TestWaves:
     def first(equation, domain=SQUARE, most=1000):
         problem = pb.Problem(equation, domain, [pb.Dirichlet(u, 0)])
         data = DataRefinement(Rows(Layout(problem, draw_reference(2, 13, 0))))
-        return leaves(data.resolving_waves(data.rows.layout.root, 1e-6, most))
+        return leaves(ModeRefinement(data.rows).refined(data.rows.layout.root, 1e-6, most))
 
     def test_cells_are_as_short_as_waves_along_each_axis(self):
         along = {len(self.first(u.diff(x, 2) + u.diff(y, 2) + k**2 * u)) for k in (40, 42)}
@@ -343,7 +344,7 @@ def test_waves_are_resolved_while_a_comparison_is_within_the_budget():
     data = DataRefinement(
         Rows(Layout(pb.Problem(pb.laplacian(u) + 100**2 * u, SQUARE, conditions), draw_reference(2, 13)))
     )
-    needed = len(leaves(data.resolving_waves(data.rows.layout.root, 1e-6, 10**6)))
+    needed = len(leaves(ModeRefinement(data.rows).refined(data.rows.layout.root, 1e-6, 10**6)))
     found = {budget: len(leaves(first_tree(data, 1e-6, budget=budget))) for budget in (2.0, 4.5, 16.0)}
     shares = {budget: needed * (PER_CELL + 8.0 * data.rows.width**3) / RATE / budget for budget in found}
     assert min(shares.values()) < 0.3 < max(shares.values())

@@ -473,3 +473,13 @@ def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
     exact = sp.lambdify((x, y), WAVES)(*X.T)
     apart = np.abs(network_of(solver.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0] - exact).max()
     assert apart < 1e-6 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("deepest", [2, 3])
+def test_where_no_cell_can_be_split_nothing_is_known_of_the_error(monkeypatch, deepest):
+    monkeypatch.setattr("pibls.cells.tree._DEEPEST", deepest)
+    solution = pb.solve(pb.problems.l_shape(), tol=1e-9)
+    assert solution.status == "stalled"
+    assert "cannot be split" in solution.diagnostics.message
+    assert "contradict" not in solution.diagnostics.message
+    assert solution.true_error() < 3 * solution.error_estimate

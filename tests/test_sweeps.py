@@ -82,7 +82,7 @@ def test_parameters_in_conditions_and_across_interfaces():
         (lambda p: pb.sweep(p, k=[np.nan], load=[1]), "finite numbers"),
         (lambda p: pb.sweep(p, k=[], load=[1]), "finite numbers"),
         (lambda p: pb.sweep(p, k=[1], load=[1], executor=0), "at least 1"),
-        (lambda p: pb.sweep(p, k=[1], load=[1], quantities={"a": 1}), "functions of a solution"),
+        (lambda p: pb.sweep(p, k=[1], load=[1], quantities={"a": 1}), "function of a solution"),
         (lambda p: pb.sweep(p, k=[1], load=[1], start=p), "must be a number or text"),
         (lambda p: pb.sweep(p.at(k=1, load=1)), "at least one parameter"),
     ],

@@ -31,6 +31,10 @@ _LISTS = {
     "fresh": ("fresh.fresh",),
     "bodies": ("bodies.bodies",),
     "words": ("words_open.words_open", "words_aside.words_aside"),
+    "scales": ("scales_open.scales_open",),
+    "scales_aside": ("scales_aside.scales_aside",),
+    "doubts": ("doubts_open.doubts_open", "doubts_open.doubts_open_alike"),
+    "doubts_aside": ("doubts_aside.doubts_aside", "doubts_aside.doubts_aside_alike"),
 }
 SETS = tuple(_LISTS)
 

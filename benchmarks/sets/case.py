@@ -64,10 +64,11 @@ def _reference_error(solution: pb.Solution, reference: Reference) -> float:
     return float(max(np.linalg.norm(values[f] - known[f]) / np.linalg.norm(known[f]) for f in known))
 
 
-def collected() -> tuple[Callable[..., Any], dict[str, Case]]:
+def collected(tolerances: tuple[float, ...] = (1e-4,)) -> tuple[Callable[..., Any], dict[str, Case]]:
     """Return a decorator that lists functions which build problems, and the list.
 
-    A reference gives the fields at points of the line that a problem lives on; ``error`` judges a solution itself.
+    Each is solved to every tolerance. A reference gives the fields at points of the line that a problem lives on;
+    ``error`` judges a solution itself.
     """
     cases: dict[str, Case] = {}
 
@@ -81,7 +82,7 @@ def collected() -> tuple[Callable[..., Any], dict[str, Case]]:
             ill = kind == "ill-posed"
             judge = None if ill else error or by_reference
             expected = "ill-posed" if ill else "converged"
-            cases[make.__name__] = Case(make.__name__, make, judge, kind, expected=expected, told=told)
+            cases[make.__name__] = Case(make.__name__, make, judge, kind, tolerances, expected=expected, told=told)
             return make
 
         return listed

@@ -76,19 +76,20 @@ if TYPE_CHECKING:
         unknown,
         von_mises,
     )
-    from pibls.quantities import Quantity, flow, integral, maximum, mean, minimum
+    from pibls.quantities import Quantity, first_time, flow, integral, maximum, mean, minimum
     from pibls.report import metrics
     from pibls.solution import Solution, load
     from pibls.spectrum import Spectrum, eigen
     from pibls.status import Status
-    from pibls.sweeps import sweep
+    from pibls.sweeps import Uncertainty, sweep, uncertainty
     from pibls.text import parse, read_problem
     from pibls.tuning import prepare, solve
 
     __version__: str
 
 __all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
-__all__ += ["Convection", "Quantity", "curl", "flow", "integral", "maximum", "mean", "minimum", "von_mises"]
+__all__ += ["Convection", "Quantity", "Uncertainty", "curl", "first_time", "flow", "integral", "maximum", "mean"]
+__all__ += ["minimum", "uncertainty", "von_mises"]
 __all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
 __all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon"]
 __all__ += ["Problem", "Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Spectrum", "Star"]
@@ -104,11 +105,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
-    "quantities": ("Quantity", "flow", "integral", "maximum", "mean", "minimum"),
+    "quantities": ("Quantity", "first_time", "flow", "integral", "maximum", "mean", "minimum"),
     "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("prepare", "solve"),
     "spectrum": ("Spectrum", "eigen"),
-    "sweeps": ("sweep",),
+    "sweeps": ("Uncertainty", "sweep", "uncertainty"),
     "paper.cross_validation": ("cross_validate",),
     "paper.pinn": ("PINN",),
     "report": ("metrics",),

@@ -16,6 +16,7 @@ __all__ = ["HIGHEST_ORDER", "WAYS", "as_reals", "check_bytes", "check_choice", "
 __all__ += ["check_points", "check_seed", "cut", "refusal", "shorten"]
 
 FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 

@@ -16,10 +16,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import Located, Patch
 from pibls.geometry.spans import Warp
 from pibls.problem.level import Level
-from pibls.quadrature.roots import CLOSE, bracketed, climbed
-
-_GRID, _KNOTS = {2: 129, 3: 33}, 2049
-_ROUNDS, _FEW = 40, 12
+from pibls.quadrature.roots import CLOSE, SCAN, bracketed, climbed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +32,8 @@ class Contour(Patch):
         ends = "periodic" if (X[0] == X[-1]).all() else "not-a-knot"
         share = np.append(0.0, np.linalg.norm(np.diff(X, axis=0), axis=1).cumsum())
         # Near a grid point two zeros may be very close together, which would distort a spline.
-        even = np.unique(np.searchsorted(share, share[-1] * np.linspace(0.0, 1.0, max(_FEW, len(X) // 3))))
-        X, share, s = X[even], share[even], np.linspace(0.0, 1.0, _KNOTS)
+        even = np.unique(np.searchsorted(share, share[-1] * np.linspace(0.0, 1.0, max(SCAN, len(X) // 3))))
+        X, share, s = X[even], share[even], np.linspace(0.0, 1.0, SCAN**2)
         near = level.pulled(CubicSpline(share / share[-1], X, bc_type=ends if len(X) > 3 else "natural")(s))
         near[[0, -1]] = X[[0, -1]]
         return cls(level, CubicSpline(s, near, bc_type=ends))
@@ -62,8 +59,8 @@ class Contour(Patch):
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
         """Return which points lie on the curve."""
-        near = self.path(np.linspace(0.0, 1.0, _KNOTS))
-        return np.asarray(cKDTree(near).query(X)[0] <= tolerance + self.measure / _KNOTS)
+        near = self.path(self.path.x)
+        return np.asarray(cKDTree(near).query(X)[0] <= tolerance + self.measure / len(near))
 
     def normals(self, X: FloatArray) -> FloatArray:
         """Return the unit gradients of the level function."""
@@ -87,8 +84,8 @@ def contours(level: Level, bounds: FloatArray) -> list[Contour]:
 
 
 def _sampled(level: Level, ends: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the points of a grid, and the level function there."""
-    axes = [np.linspace(low, high, _GRID[ends.shape[1]]) for low, high in ends.T]
+    """Return the points of a grid, as many in a plane as in space, and the level function there."""
+    axes = [np.linspace(low, high, round(SCAN ** (3 / ends.shape[1]))) for low, high in ends.T]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     return grid, level(grid.reshape(-1, grid.shape[-1])).reshape(grid.shape[:-1])
 
@@ -120,7 +117,7 @@ def dips(level: Level, bounds: FloatArray) -> Iterator[tuple[FloatArray, FloatAr
     for sign in (1.0, -1.0):
         heights = sign * np.where(np.isfinite(values), values, np.inf)
         starts = grid[inner][((heights == ndimage.minimum_filter(heights, 3)) & (heights > 0))[inner]]
-        lowest = climbed(partial(_times, -sign, level), starts, step, bounds, _ROUNDS)
+        lowest = climbed(partial(_times, -sign, level), starts, step, bounds)
         near = (np.abs(lowest - starts) <= 2 * step).all(axis=1)
         yield from ((place, step) for place in starts[near & (sign * level(lowest) < 0)])
 

@@ -21,18 +21,14 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.quadrature.roots import bracketed, climbed, narrowed
+from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN, bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
     from pibls.cells.tree_domain import TreeDomain
 
-_HIGHEST = 1.95  # cells resolve higher powers by themselves
-_SCAN = 4001
-_ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
-_HALVINGS, _CLIMBS = 12, 30
-_SAME, _NEAR = 1e-9, 1e-6
+_HALVINGS = 12  # of the domain, to the smallest neighbourhood of a point in which its sectors are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,7 @@ class CornerSingularity:
         near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
         half = self.radius / np.sqrt(2.0)
         for _ in range(_HALVINGS):
-            inside = away <= half * (1 + _SAME)
+            inside = away <= half * (1 + CLOSE)
             if inside[near < half / 4].all():
                 return half, [cell for cell, held in zip(cells, inside, strict=True) if held]
             half /= 2
@@ -139,11 +135,11 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
         return float(np.trace(reduce(lambda one, two: two @ one, steps(power))) - 2.0)
 
     for power in _roots(gap, most):
-        if abs(power - round(power)) < _NEAR:
+        if abs(power - round(power)) < np.sqrt(ROUNDING):
             continue  # a polynomial
         around = reduce(lambda one, two: two @ one, steps(power))
         _, sizes, vectors = np.linalg.svd(around - np.eye(2))
-        for vector in vectors[sizes < _NEAR * max(1.0, float(np.abs(around).max()))]:
+        for vector in vectors[sizes < np.sqrt(ROUNDING) * max(1.0, float(np.abs(around).max()))]:
             state, amplitudes = vector, []
             for step, a in zip(steps(power), coefficients, strict=True):
                 amplitudes.append(complex(state[0], -state[1] / a))
@@ -157,14 +153,14 @@ def _roots(function: Any, most: float) -> list[float]:
     def each(s: FloatArray) -> FloatArray:
         return np.array([function(power) for power in s.ravel()])
 
-    X = np.linspace(0.0, most, _SCAN)[1:]
+    X = np.linspace(0.0, most, SCAN**2)[1:]
     values = each(X)
     (left,) = np.nonzero(values[:-1] * values[1:] < 0)
     (tops,) = np.nonzero((values[:-2] <= values[1:-1]) & (values[1:-1] >= values[2:]) & (values[1:-1] <= 0))
     whole = np.array([[0.0, most]])
-    summits = climbed(each, X[1 + tops, None], np.full(1, most / _SCAN), whole, _CLIMBS)[:, 0]
+    summits = climbed(each, X[1 + tops, None], X[:1], whole)[:, 0]
     heights = each(summits)
-    above, level = heights > 0, (heights <= 0) & (heights > -_SAME)
+    above, level = heights > 0, (heights <= 0) & (heights > -CLOSE)
     low = np.concatenate([X[left], X[tops[above]], summits[above]])
     high = np.concatenate([X[left + 1], summits[above], X[tops[above] + 2]])
     return sorted([*bracketed(lambda s, _: each(s), low, high).tolist(), *summits[level].tolist()])
@@ -199,30 +195,30 @@ def _candidates(tree_domain: TreeDomain, marks: FloatArray) -> list[FloatArray]:
     size = np.ptp(tree_domain.domain.bounds, axis=1)
     kept: list[FloatArray] = []
     for point in points:
-        if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > _NEAR for one in kept):
+        if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > CLOSE for one in kept):
             kept.append(point)
     return kept
 
 
 def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> CornerSingularity | None:
-    names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(SCAN**2) + 0.5) / SCAN**2
     coefficient = _Coefficient(tree_domain.problem, equation, names)
     radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
     for _ in range(_HALVINGS):
         radius /= 2
-        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in _RADII]
+        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in 0.5 ** np.arange(_HALVINGS)]
         if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
             break
     else:
         return None
     ring = rings[-1]
     assert ring is not None
-    (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > _SAME * np.abs(ring).max())
+    (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > CLOSE * np.abs(ring).max())
     if len(changes) < 2:
         return None
     starts = np.array([coefficient.edge(tree_domain, point, radius, angles[k - 1], angles[k]) for k in changes])
     widths = np.diff(np.append(starts, starts[0] + 2 * np.pi))
-    own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
+    own = [*powers(widths.tolist(), ring[changes].tolist(), equation.form.order)]
     if not own:
         return None
     return CornerSingularity(
@@ -231,7 +227,7 @@ def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray
 
 
 def _alike(one: FloatArray, two: FloatArray | None) -> bool:
-    return two is not None and bool((np.abs(one - two) <= _SAME * np.abs(two).max()).mean() == 1.0)
+    return two is not None and bool((np.abs(one - two) <= CLOSE * np.abs(two).max()).mean() == 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +250,8 @@ class _Coefficient:
             terms[term.multi_index] = function(X) * np.ones(len(X))
         first, second = terms.pop((2, 0)), terms.pop((0, 2))
         size = np.abs(first).max()
-        clean = all(np.abs(value).max() * radius ** (2 - sum(i)) <= _SAME * size for i, value in terms.items())
-        same = np.abs(first - second).max() <= _SAME * size and (np.sign(first) == np.sign(first[0])).all()
+        clean = all(np.abs(value).max() * radius ** (2 - sum(i)) <= CLOSE * size for i, value in terms.items())
+        same = np.abs(first - second).max() <= CLOSE * size and (np.sign(first) == np.sign(first[0])).all()
         return np.abs(first) if clean and same and size > 0 else None
 
     def edge(self, tree_domain: TreeDomain, point: FloatArray, radius: float, low: float, high: float) -> float:
@@ -267,6 +263,6 @@ class _Coefficient:
             ring = self.at(tree_domain, point, radius / 2, angles.ravel())
             if ring is None or before is None:
                 return np.zeros(angles.shape, dtype=np.bool_)
-            return np.asarray(np.abs(ring - before) <= _SAME * before).reshape(angles.shape)
+            return np.asarray(np.abs(ring - before) <= CLOSE * before).reshape(angles.shape)
 
         return float(np.mean(narrowed(same, np.array([low]), np.array([high]))))

@@ -14,11 +14,11 @@ from pibls.cells.tree import Cell
 from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
+from pibls.refinement.standards import MOST
 
 __all__ = ["SlicePieces", "Slice", "fit_slices"]
 
 _GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
-_FITS, _SMALL = 3, 0.6  # most times that a box is shrunk, and ratio of sides below which it is shrunk again
 _FAR = 2.0  # distance in grid steps beyond which a boundary point belongs to a separate piece
 
 
@@ -70,17 +70,15 @@ def _boxes(tree_domain: TreeDomain, slices: list[Slice]) -> tuple[FloatArray, Fl
     near_low = np.array([own.near.min(axis=0, initial=np.inf) for own in slices])
     near_high = np.array([own.near.max(axis=0, initial=-np.inf) for own in slices])
     shrinking = np.arange(len(slices))
-    for _ in range(_FITS):
+    while len(shrinking):
         grid, inside, step = _grid(tree_domain, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
         grid_low = np.where(inside[..., None], grid, np.inf).min(axis=1) - step / 2
         grid_high = np.where(inside[..., None], grid, -np.inf).max(axis=1) + step / 2
         new_low = np.maximum(np.minimum(grid_low, near_low[shrinking]), lowest[shrinking])
         new_high = np.minimum(np.maximum(grid_high, near_high[shrinking]), highest[shrinking])
-        smaller = ((new_high - new_low) < _SMALL * (high - low)[shrinking]).any(axis=1)
+        smaller = ((new_high - new_low) < MOST * (high - low)[shrinking]).any(axis=1)
         low[shrinking], high[shrinking] = new_low, new_high
         shrinking = shrinking[smaller & (new_high > new_low).all(axis=1)]
-        if not len(shrinking):
-            break
     return low, high
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.cut_slices import Slice, fit_slices
 from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import PROBES, STEP, Rule
+from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
 from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
@@ -20,12 +20,12 @@ from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import owners_in_sight
 from pibls.quadrature.roots import CLOSE, ranges_held
+from pibls.refinement.standards import CANDIDATES, POINTS
 
 __all__ = ["Cutter"]
 
 _OUTLINE = {1: 1, 2: 4, 3: 2}
 _EXACT = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
-_CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 
 
@@ -63,7 +63,7 @@ class Cutter:
             if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
                 ends = np.where(np.arange(3) == axis, at, cell.low), np.where(np.arange(3) == axis, at, cell.high)
                 boxes = ((cell.low, ends[1]), (ends[0], cell.high))
-                below, above = (low + (high - low) * kronecker(PROBES, 3) for low, high in boxes)
+                below, above = (low + (high - low) * kronecker(POINTS, 3) for low, high in boxes)
                 within, beyond = (below, above) if side > 0 else (above, below)
                 if self.tree_domain.inside(within, cell).any() and not self.tree_domain.inside(beyond, cell).any():
                     return axis, float(at)
@@ -299,7 +299,7 @@ class Cutter:
             X = low + (high - low) * kronecker(tries, len(low))
             X = X[self.tree_domain.is_material(X, material, cell)]
             X = X[own(X)] if len(X) else X
-            if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
+            if len(X) >= 2 * self.wanted or tries >= CANDIDATES:
                 return X, float(np.prod(high - low)) * len(X) / tries
             tries *= 4
 

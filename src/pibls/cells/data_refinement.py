@@ -1,8 +1,7 @@
-"""Data refinement: splits cells until they resolve sources, coefficients, boundary values and waves."""
+"""Data refinement: splits cells until they resolve sources, coefficients and boundary values."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -11,11 +10,11 @@ from scipy.linalg import block_diag
 
 from pibls.cells.data_roughness import DataRoughness, Roughness
 from pibls.cells.error_marking import Splits, cuts_along
+from pibls.cells.modes import ModeRefinement
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
-from pibls.errors import ProblemError
 from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
@@ -23,9 +22,7 @@ from pibls.refinement import VISIBLE
 __all__ = ["DATA_SHARE", "DataRefinement"]
 
 DATA_SHARE = 100.0  # tolerances to which data are resolved: solving smooths their errors
-_WAVE_SHARE = 1000.0  # the same for waves, which richer cells resolve later, but which coarser cells do not find at all
 _SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
-_FEW = 4  # points along an axis at which coefficients are sampled
 _PAYS = 0.75  # largest ratio of integration errors, after and before a split, at which the split pays
 
 
@@ -53,79 +50,15 @@ class DataRefinement:
         """Measures the roughness of the data."""
         return DataRoughness(self.rows, self.only)
 
-    def resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
-        """Split cells until they resolve the waves that the equations support, unless there would be too many cells.
-
-        Boundary conditions may excite waves throughout the domain that no source shows. A coarser tree does not find
-        them, and its solution says little about where to split.
-        """
-        if not self.rows.problem.is_linear or not any(
-            term.order == 0 for equation in self.rows.equations for term in equation.form.terms
-        ):
-            return root
-        first, count = root, self.rows.layout.least_degree + 1
-        share = min(_WAVE_SHARE * tol, VISIBLE)
-        # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
-        longest = 2.0 * count / math.e * share ** (1.0 / count)
-        while True:
-            cells = self._within(root)
-            if len(cells) > most:
-                return first
-            turns = self._wave_numbers(cells) * np.array([cell.size for cell in cells]) / 2
-            splits: Splits = {
-                cell: [(int(axis), None) for axis in np.flatnonzero(own)]
-                for cell, own in zip(cells, turns > longest, strict=True)
-            }
-            before, root = root, refined(root, splits)
-            if root is before:
-                return root
-
-    def _within(self, root: Cell) -> list[Cell]:
-        """Return the leaves that intersect the domain."""
-        tree_domain, cells = self.rows.layout.tree_domain, leaves(root)
-        if tree_domain.is_box:
-            return cells
-        middles = tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
-        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(tree_domain.pieces(cell).values())]
-
-    def _wave_numbers(self, cells: list[Cell]) -> FloatArray:
-        """Return the largest wave number of solutions in each cell along each axis, in radians per length."""
-        tree_domain, d = self.rows.layout.tree_domain, len(cells[0].low)
-        if self.rows.is_constant:
-            return np.tile(self._waves_at(cells[0].low[None, None]), (len(cells), 1))
-        low, size = (np.array([getattr(cell, name) for cell in cells])[:, None] for name in ("low", "size"))
-        X = low + size * (_halved_rules(d, _FEW)[0] + 1.0) / 2
-        if tree_domain.is_box:
-            return self._waves_at(X)
-        kept = (own[tree_domain.inside(own)] for own in X)
-        return np.concatenate([self._waves_at(own[None]) if len(own) else np.zeros((1, d)) for own in kept])
-
-    def _waves_at(self, X: FloatArray) -> FloatArray:
-        """Return the largest wave numbers at points of cells, shape (cells, points, axes)."""
-        found, flat = np.zeros((len(X), X.shape[2])), X.reshape(-1, X.shape[2])
-        for equation in self.rows.equations:
-            try:
-                terms = {term[:2]: term[2] for term in self.rows.terms(equation, flat, None, [])}
-            except ProblemError:
-                if len(X) > 1:
-                    return np.concatenate([self._waves_at(own[None]) for own in X])
-                continue
-            for (number, index), value in terms.items():
-                axis, order = int(np.argmax(index)), sum(index)
-                rest = terms.get((number, (0,) * len(index)))
-                even = order > 0 and order == max(index) and order % 2 == 0
-                if rest is None or not even or order < self.rows.orders[number, axis]:
-                    continue
-                with np.errstate(all="ignore"):
-                    powers = np.nan_to_num((-1) ** (order // 2 + 1) * np.asarray(rest) / value, posinf=0.0)
-                most = np.broadcast_to(powers, len(flat)).reshape(X.shape[:2]).max(axis=1)
-                found[:, axis] = np.maximum(found[:, axis], np.maximum(most, 0.0) ** (1.0 / order))
-        return found
+    @cached_property
+    def modes(self) -> ModeRefinement:
+        """Resolves the waves and layers that the equations support."""
+        return ModeRefinement(self.rows)
 
     def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""
         while True:
-            cells = self._within(root)
+            cells = self.rows.layout.within(root)
             limits = self._limits(cells, tol)
             tails = [_beyond(found, *limits) for found in self.roughness.of(cells)]
             stay = [number for number, own in enumerate(tails) if own.max() <= 1.0]

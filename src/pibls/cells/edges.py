@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.cells.line_quadrature import LINES
 from pibls.cells.surface import pieces
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.base import Domain, Region
@@ -18,20 +19,14 @@ from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
-from pibls.quadrature.roots import held_ranges
-from pibls.quadrature.rules import tensor
+from pibls.quadrature.roots import CLOSE, SCAN, held_ranges
+from pibls.quadrature.rules import gauss, tensor
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
 _MOST = 128  # largest number of rows for blunt edges
-_CIRCLE = 48
 _RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
-_FLAT = 1e-9
-# half extents of small surfaces and of continuous ones, relative to the domain
-_SMALL, _THROUGH = 0.25, 0.45
-_ACROSS, _OFF = 7, 0.37  # number and offset of test lines across a face
-_ROUND, _CLOSE = 17, 129  # points along a curved surface, including its quarters
-_SAME = 1e-7
 
 
 def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
@@ -78,7 +73,7 @@ def _share(shape: Region, edge: FloatArray) -> float:
 
 
 def _circle(one: FloatArray, two: FloatArray) -> FloatArray:
-    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
+    angle = np.pi * (np.arange(2 * SCAN) + 0.5) / SCAN
     return np.asarray(np.outer(np.cos(angle), one) + np.outer(np.sin(angle), two))
 
 
@@ -106,7 +101,7 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
     for patch in domain.boundary.patches if isinstance(domain, Region) and domain.dimension == 3 else ():
         normal, X = _plane(patch) or (np.zeros(3), np.empty((0, 3)))
         axis = int(np.abs(normal).argmax())
-        if abs(normal[axis]) > 1.0 - _FLAT:
+        if abs(normal[axis]) > 1.0 - CLOSE:
             found.append((axis, float(np.sign(normal[axis])), np.stack([X.min(axis=0), X.max(axis=0)])))
     return found
 
@@ -114,7 +109,8 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
 def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the centres and half extents of small curved surfaces; an extent is infinite along a continuous axis.
 
-    A patch counts if the domain surrounds it; surfaces inside the domain, given by points, always count. Triangles
+    A small surface is less than half as long as the domain, a continuous one nearly as long. A patch counts if the
+    domain surrounds it; surfaces inside the domain, given by points, always count. Triangles
     never count, since many of them form one surface.
 
     Examples
@@ -133,9 +129,9 @@ def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> 
         if not len(X):
             continue
         middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
-        small = half < _SMALL * size
-        around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -_FLAT * half.max()
-        if small.sum() > 1 and (small | (half > _THROUGH * size)).all() and around:
+        small = half < MOST * size / 2
+        around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -CLOSE * half.max()
+        if small.sum() > 1 and (small | (half > (1.0 - NEGLIGIBLE) * size / 2)).all() and around:
             middles.append(middle[None])
             halves.append(np.where(small, half, np.inf)[None])
     return np.concatenate(middles), np.concatenate(halves)
@@ -166,7 +162,7 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
 def _ends(patch: Patch, axis: int) -> list[float]:
     """Return where a flat patch ends along one parameter, for at least two values of the other parameter."""
     found = []
-    for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
+    for other in gauss(LINES)[0]:
         kept = held_ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
         found += [float(_rounded(np.float64(end))) for span in kept for end in span if 0.0 < end < 1.0]
     return [end for end, count in Counter(found).items() if count > 1]
@@ -195,22 +191,18 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
 def _rounded(X: Any) -> Any:
     """Return coordinates rounded such that nearly equal ones become equal."""
-    return np.round(X / _FLAT) / np.round(1.0 / _FLAT)
+    return np.round(X / CLOSE) / np.round(1.0 / CLOSE)
 
 
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return points and normals all over a patch, more of them on a masked one; none on a flat patch."""
+    """Return points and normals all over a patch, including its quarters; none on a flat patch."""
     if isinstance(patch, TrianglePatch):
         return np.empty((0, 3)), np.empty((0, 3))
-    for count in (_ROUND, _CLOSE):
-        ends = (np.linspace(0.0, 1.0, count), np.ones(count))
-        X, normals, kept = patch.at(tensor(ends, ends)[0])
-        if np.ptp(normals, axis=0).max() < _FLAT:
-            return X[:0], normals[:0]
-        if kept is None or kept.all():
-            break
-        X, normals = X[kept], normals[kept]
-    return X, normals
+    ends = (np.linspace(0.0, 1.0, SCAN), np.ones(SCAN))
+    X, normals, kept = patch.at(tensor(ends, ends)[0])
+    if np.ptp(normals, axis=0).max() < CLOSE:
+        return X[:0], normals[:0]
+    return (X, normals) if kept is None else (X[kept], normals[kept])
 
 
 def _folds(surface: Surface) -> FloatArray:
@@ -235,7 +227,7 @@ def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
     """Return the normal and the corners of a flat patch; None for a curved one."""
     ends = (np.array([0.0, 1.0, 0.3]), np.ones(3))
     X, normals, _ = patch.at(tensor(ends, ends)[0])
-    level = np.ptp(normals, axis=0).max() < _FLAT and np.ptp(X @ normals[0]) < _FLAT * np.ptp(X, axis=0).max()
+    level = np.ptp(normals, axis=0).max() < CLOSE and np.ptp(X @ normals[0]) < CLOSE * np.ptp(X, axis=0).max()
     return (normals[0], X) if level else None
 
 
@@ -246,9 +238,9 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
     way = np.cross(first, second)
     low = np.maximum(X.min(axis=0), Y.min(axis=0)) - shape.tolerance
     high = np.minimum(X.max(axis=0), Y.max(axis=0)) + shape.tolerance
-    if np.linalg.norm(way) < _FLAT or (low > high).any():
+    if np.linalg.norm(way) < CLOSE or (low > high).any():
         return none
-    way = np.where(np.abs(way) > _FLAT, way, 0.0) / np.linalg.norm(way)
+    way = np.where(np.abs(way) > CLOSE, way, 0.0) / np.linalg.norm(way)
     start = np.linalg.solve(np.stack([first, second, way]), [first @ X[0], second @ Y[0], way @ X[0]])
     moving = way != 0.0
     ends = np.sort(((np.stack([low, high]) - start) / np.where(moving, way, 1.0))[:, moving], axis=0)
@@ -268,7 +260,7 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
 
 def _joined(segments: FloatArray, shape: Region) -> FloatArray:
     """Return the segments with touching ones on a common line merged."""
-    slack = _SAME * float(np.ptp(shape.bounds, axis=1).max())
+    slack = 4.0 * shape.tolerance
     left, found = segments.tolist(), []
     while left:
         one = np.array(left.pop())

@@ -64,7 +64,7 @@ class ErrorMarking:
         for part in dict.fromkeys(chosen):
             wanted += rough[part] ** 2
             cuts = self.cuts(part.cell, tails[part])
-            if most > 0:
+            if most > 0 and part.cell.is_divisible:
                 splits[part.cell] = cuts
                 held += rough[part] ** 2
                 most -= 2 ** len(cuts) - 1

@@ -13,9 +13,9 @@ import sympy as sp
 
 from pibls.cells.cutting import Cutter
 from pibls.cells.interface_surfaces import InterfaceSurface
-from pibls.cells.line_quadrature import LINES, quadrature_on_lines
+from pibls.cells.line_quadrature import LINES, NODES, quadrature_on_lines
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
-from pibls.cells.surface import PROBES, STEP, Piece, Rule
+from pibls.cells.surface import STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
@@ -25,11 +25,10 @@ from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
+from pibls.refinement.standards import NEGLIGIBLE, POINTS
 
 __all__ = ["FaceFinder"]
 
-_NODES = 8  # points on each segment of a face in space
-_ROOM = 1.1  # parts may reach a little beyond their outermost points
 TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more has no effect
 
 
@@ -154,21 +153,21 @@ class FaceFinder:
 
         faces = []
         for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
-            # A small common piece of two parts has as many lines as a large one.
+            # A small common piece of two parts, and a little more, has as many lines as a large one.
             low, high = contact.low, contact.high
             for part in (one, two):
-                low = np.maximum(low, part.center - _ROOM * part.half)
-                high = np.minimum(high, part.center + _ROOM * part.half)
+                low = np.maximum(low, part.center - (1.0 + NEGLIGIBLE) * part.half)
+                high = np.minimum(high, part.center + (1.0 + NEGLIGIBLE) * part.half)
             low, high = low[others], high[others]
             if (high <= low).any():
                 continue
             inside = self._between(contact, one.material, two.material, placed)
             # Different materials meet at a side of a cell only if an interface lies in it.
-            if one.material != two.material and not inside(low + (high - low) * kronecker(PROBES, 2)).all(axis=1).any():
+            if one.material != two.material and not inside(low + (high - low) * kronecker(POINTS, 2)).all(axis=1).any():
                 continue
-            V, weights, stretch = quadrature_on_lines(inside, low, high, None, LINES, _NODES)
+            V, weights, stretch = quadrature_on_lines(inside, low, high, None, LINES, NODES)
             X = placed(V)
-            sides = self._sides(contact, X[_NODES // 2 :: _NODES])
+            sides = self._sides(contact, X[NODES // 2 :: NODES])
             own = ((sides[0] == i) & (sides[1] == j))[stretch]
             if own.any():
                 faces.append(self._face(contact, one, two, X[own], weights[own]))

@@ -9,21 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.line_quadrature import LINES, quadrature_on_lines
+from pibls.cells.line_quadrature import LINES, NODES, quadrature_on_lines
 from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
-from pibls.quadrature.roots import CLOSE, bracketed
+from pibls.quadrature.roots import CLOSE, SCAN, bracketed
+from pibls.refinement.standards import CANDIDATES, MOST, NEGLIGIBLE, PLAIN, POINTS
 
 Materials = Callable[[FloatArray], Any]
 
-_DEPTH = 0.1  # of a box: half the thickness of the shell in which surface points are searched
-_ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
-_SMALL, _MARGIN = 0.5, 0.1  # of a box
-_UPRIGHT = 0.4  # component of a normal above which the surface is one graph
-_NODES = 10
-_HALVINGS, _NEAR = 9, 1e-3
+_HALVINGS = 9  # of a box, after which a surface is integrated as one graph in any case
 
 
 def changes(materials: Materials, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
@@ -72,8 +68,8 @@ class InterfaceSurface:
         """Yield graphs that together are the surface: the box is halved until each half contains one graph."""
         low, high, last, X = self.low, self.high, halvings == _HALVINGS, self.points
         # The lines cover the bounding box of the surface, which may be small in its cell.
-        tight = np.stack([X.min(axis=0), X.max(axis=0)]) + _MARGIN * np.outer([-1, 1], high - low)
-        if (tight[1] - tight[0] < _SMALL * (high - low)).any() and not last:
+        tight = np.stack([X.min(axis=0), X.max(axis=0)]) + NEGLIGIBLE * np.outer([-1, 1], high - low)
+        if (tight[1] - tight[0] < MOST * (high - low)).any() and not last:
             for own in self.within(np.maximum(low, tight[0]), np.minimum(high, tight[1])):
                 yield from own._graphs(halvings)
             return
@@ -81,12 +77,12 @@ class InterfaceSurface:
         least = np.maximum(normals.min(axis=0), -normals.max(axis=0))
         axis, upright = int(least.argmax()), float(least.max())
         graph = Graph(self, axis, float(np.sign(normals[0, axis])), not self._held.all())
-        if last or (upright > _UPRIGHT and graph.has(X)):
+        if last or (upright > MOST and graph.has(X)):
             yield graph
             return
         # The cut is in the middle of the surface, so that no tip is isolated.
         cut, middle = int(np.ptp(X, axis=0).argmax()), (X.min(axis=0) + X.max(axis=0)) / 2
-        ahead = np.arange(len(low)) == (axis if upright > _UPRIGHT else cut)
+        ahead = np.arange(len(low)) == (axis if upright > MOST else cut)
         for ends in ((low, np.where(ahead, middle, high)), (np.where(ahead, middle, low), high)):
             for own in self.within(*ends):
                 yield from own._graphs(halvings + 1)
@@ -94,16 +90,15 @@ class InterfaceSurface:
     @cached_property
     def _around(self) -> FloatArray:
         """Some zeros of the level function in the box and around it, projected from nearby points."""
-        low, high, tries = self.low, self.high, _TRIES
-        depth = _DEPTH * (high - low)
+        low, high, tries = self.low, self.high, SCAN**2
+        depth = NEGLIGIBLE * (high - low)
         while True:
             X = low - depth + (high - low + 2 * depth) * kronecker(tries, len(low))
             steep = np.linalg.norm(self.level.gradient(X), axis=1)
             near = np.abs(self.level(X)) < float(depth.min()) * steep
             found = self.level.pulled(self.level.pulled(X[near]))
             found = _between(found, low - depth, high + depth)
-            few = len(found) < _PLENTY and len(_between(found, low, high)) < _ENOUGH
-            if not near.any() or not few or tries >= _MOST_TRIES:
+            if not near.any() or len(_between(found, low, high)) >= POINTS or tries >= CANDIDATES:
                 return found
             tries *= 4
 
@@ -134,7 +129,7 @@ class Graph:
     def rule(self) -> Rule:
         """Return quadrature points, with weights that sum to the area."""
         low, high = (np.delete(end, self.axis) for end in (self.surface.low, self.surface.high))
-        V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, _NODES)
+        V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, NODES)
         X = self._over(V)
         normals = self.surface.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))
@@ -144,7 +139,7 @@ class Graph:
         V = np.delete(X, self.axis, axis=1)
         ends = self._ends(V)
         return bool((ends[0] * ends[1] <= 0).all()) and bool(
-            (np.abs(self._over(V) - X) <= _NEAR * (self.surface.high - self.surface.low)).all()
+            (np.abs(self._over(V) - X) <= PLAIN * (self.surface.high - self.surface.low)).all()
         )
 
     def _placed(self, V: FloatArray, t: Any) -> FloatArray:

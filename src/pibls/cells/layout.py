@@ -78,6 +78,14 @@ class Layout:
             root = refined(root, cuts)
         return root
 
+    def within(self, root: Cell) -> list[Cell]:
+        """Return the leaves that intersect the domain."""
+        cells = leaves(root)
+        if self.tree_domain.is_box:
+            return cells
+        middles = self.tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        return [c for c, own in zip(cells, middles, strict=True) if own or any(self.tree_domain.pieces(c).values())]
+
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
         if part.whole:

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.quadrature.roots import CLOSE, narrowed
+from pibls.quadrature.roots import CLOSE, SCAN, narrowed
 from pibls.quadrature.rules import gauss
+from pibls.refinement.standards import SLIGHT
 
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
 
-_SCAN, _LINES = 33, 33
 _TIPS = 3
-_ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
-_PANEL = 8
-LINES = 16  # lines between two breaks, at which segments begin or end
+LINES, NODES = 16, 10  # lines between two breaks, at which segments begin or end, and points on each segment
 
 
 def quadrature_on_lines(
@@ -70,7 +68,7 @@ class LineQuadrature:
     @cached_property
     def _found(self) -> tuple[FloatArray, FloatArray]:
         """The breaks between lines, and the scan along a line that finds every segment."""
-        scan = np.linspace(0.0, 1.0, _SCAN)
+        scan = np.linspace(0.0, 1.0, SCAN)
         for _ in range(_TIPS):
             breaks, tips = _breaks(self._columns, scan)
             if not len(tips):
@@ -101,15 +99,15 @@ class LineQuadrature:
 
 def head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
     """Return the axis along which the lines of a grid meet the boundary most often."""
-    s = np.linspace(CLOSE, 1.0 - CLOSE, _SCAN)
+    s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
     V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
-    known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(_SCAN, _SCAN, -1), axis=2)
+    known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(SCAN, SCAN, -1), axis=2)
     across, along = ((np.diff(known, axis=axis)).sum() for axis in (0, 1))
     return int(along > across)
 
 
 def _ends(
-    columns: Columns, s: FloatArray, scan: FloatArray, rounds: int
+    columns: Columns, s: FloatArray, scan: FloatArray, share: float
 ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
     """Return which lines begin inside, and all ends of segments: their line, position and condition."""
     known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
@@ -120,7 +118,7 @@ def _ends(
         lines = np.repeat(s[row], places.shape[1])
         return np.asarray(columns(lines, places.ravel()).all(axis=1).reshape(places.shape) == before[:, None])
 
-    a, b = narrowed(held, a, b, rounds)
+    a, b = narrowed(held, a, b, share)
     outer = columns(s[row], np.where(before, b, a)) if len(row) else np.empty((0, 1), dtype=np.bool_)
     return known[:, 0], row, (a + b) / 2, outer.argmin(axis=1)
 
@@ -129,14 +127,14 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
     """Return the breaks, and the positions along the lines at which new segments begin."""
 
     def signatures(s: FloatArray) -> tuple[IntArray, IntArray]:
-        first, row, _, which = _ends(columns, s, scan, _ROUGHLY)
+        first, row, _, which = _ends(columns, s, scan, SLIGHT)
         order = np.arange(len(row)) - np.searchsorted(row, row)
         count = np.bincount(row, minlength=len(s))
         # A number that encodes which conditions end the segments, in order.
-        which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, _PANEL), minlength=len(s)).astype(np.int64)
+        which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, LINES // 2), minlength=len(s)).astype(np.int64)
         return 2 * which + first, count
 
-    s = np.linspace(CLOSE, 1.0 - CLOSE, _LINES)
+    s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
     known, _ = signatures(s)
     (changed,) = np.nonzero(known[1:] != known[:-1])
     start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
@@ -146,7 +144,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
         def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
             return np.asarray(signatures(places.ravel())[0].reshape(places.shape) == first[:, None])
 
-        low, high = narrowed(alike, start, stop, _ACROSS)
+        low, high = narrowed(alike, start, stop, np.sqrt(CLOSE))
         after, counts = (found.reshape(2, -1) for found in signatures(np.concatenate([low, high])))
         breaks.append((low + high) / 2)
         new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
@@ -161,7 +159,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
 def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
     """Return the middle of the shortest segment on each line."""
     tips: list[float] = []
-    _, row, places, _ = _ends(columns, s, scan, _ROUNDS) if len(s) else (None, s, s, s)
+    _, row, places, _ = _ends(columns, s, scan, CLOSE) if len(s) else (None, s, s, s)
     for k in range(len(s)):
         ends = np.concatenate([[0.0], places[row == k], [1.0]])
         gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
@@ -171,8 +169,8 @@ def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
 
 def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
     """Return positions and weights of the lines: Gauss points in a variable in which roots at breaks are smooth."""
-    places, shares = gauss(min(lines, _PANEL))
-    panels = max(1, round(lines / _PANEL))
+    places, shares = gauss(min(lines, LINES // 2))
+    panels = max(1, round(lines / (LINES // 2)))
     tau = (np.arange(panels)[:, None] + places).ravel() / panels
     s, rate = (1 - np.cos(np.pi * tau)) / 2, np.pi / 2 * np.sin(np.pi * tau) * np.tile(shares / panels, panels)
     cuts = np.concatenate([[0.0], breaks, [1.0]])
@@ -183,7 +181,7 @@ def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
 
 def _stretches(columns: Columns, s: FloatArray, scan: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the segments inside: number of the line, begin and end."""
-    first, row, ends, _ = _ends(columns, s, scan, _ROUNDS)
+    first, row, ends, _ = _ends(columns, s, scan, CLOSE)
     every = np.arange(len(s))
     row = np.concatenate([every, row, every])
     cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])

@@ -67,7 +67,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
     small_surfaces = rows.layout.tree_domain.small_surfaces
     root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
-    return rows.layout.trimmed(data.resolving_data(data.resolving_waves(root, tol, waves), tol, most))
+    return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, waves), tol, most))
 
 
 class Start(NamedTuple):

@@ -135,6 +135,7 @@ class Loop:
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
+            root = self.data.modes.resolving_layers(root, self.tol)
             root = self.data.resolving_integrals(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
@@ -284,6 +285,8 @@ class Loop:
     def _with_more_cells(self, fit: Fit) -> Compared:
         other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit), self._goal(self._expected()))
         layout = self.fitter.layout
+        if share == 0.0:  # no cell could be split
+            return Compared(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
         distance = self._apart_from(layout, fit, layout, other)
         apart = distance / math.sqrt(share)
@@ -313,6 +316,8 @@ class Loop:
     def _unmet(self, found: Compared) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
         fit, other = found.fit, found.better
+        if not math.isfinite(found.estimate):
+            return ""
         much = other.residual > min(max(DATA_SHARE * self.tol, _PLAIN), VISIBLE) * found.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.

@@ -83,9 +83,15 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = CoarseAttempts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
-        return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
+        return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     keep(problem, partial(loop.unfinished, newton.layout, fit))
+    if coarse.solved:
+        # What determines a solution shows on a coarse one, before much is spent on finer ones.
+        glance = _uncompared(loop, coarse, Status.STALLED)
+        if glance.status == Status.ILL_POSED:
+            return glance
+        loop.diagnose = None
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
         richer = NewtonFitter(layout, tol, newton.budget, newton.curvature, newton.history)
@@ -118,6 +124,6 @@ def _layout(problem: Problem, tol: float, seed: int, nodes: Cells) -> Layout:
     return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed, nodes))
 
 
-def _failed(loop: Loop, coarse: Coarse, status: Status) -> Solution:
+def _uncompared(loop: Loop, coarse: Coarse, status: Status) -> Solution:
     fit, layout = coarse.descent.fit, loop.fitter.layout
     return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, status, coarse.failure)

@@ -16,13 +16,12 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import ReferenceNetwork
 from pibls.problem import Statement
+from pibls.refinement import ROUNDING
+from pibls.refinement.standards import MOST
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
 
-_ROUGHLY = 0.5  # relative error up to which scattered points give the volume
-_PROPORTION = 30.0
-_FEWER = 2
-_DEPENDENT = 1e-11
+_PROPORTION = 30.0  # largest sum of changes of quadrature weights, relative to the volume
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,21 +145,21 @@ def exact_weights(
     # Points with equal powers of the other coordinates are summed once.
     moments = (rising.T * flux @ _product(tables[1:], others))[powers[0], number]
     # The first moment is the volume. If it disagrees with the scattered points, the outline is incomplete.
-    if abs(moments[0] - weights.sum()) > _ROUGHLY * weights.sum():
+    if abs(moments[0] - weights.sum()) > MOST * weights.sum():
         return weights
     weights = weights * (moments[0] / weights.sum())
     totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
     missing = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
-    for most in range(degree, 0, -_FEWER):
+    for most in range(degree, 0, -1):
         count = int((totals <= most).sum())
         if count > len(local):
             continue
-        if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
+        if diagonal[:count].min() > ROUNDING * diagonal[:count].max():
             change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], missing[:count], trans=1)[0]
         else:
-            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=_DEPENDENT)[0]
+            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=ROUNDING)[0]
         # Very large weights mean that there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
@@ -215,7 +214,7 @@ def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatA
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
-    kept = diagonal > 1e-10 * diagonal.max()
+    kept = diagonal > ROUNDING * diagonal.max()
     if X.shape[1] > 1 or not kept.all():
         return basis[:, kept], None
     reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])

@@ -19,18 +19,16 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker
-from pibls.quadrature.roots import held_ranges, ranges_held
+from pibls.quadrature.roots import SCAN, held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
+from pibls.refinement.standards import PLAIN, POINTS
 
-__all__ = ["PROBES", "STEP", "Piece", "Rule", "pieces", "pieces_within"]
+__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
-PROBES = 256  # points that test whether a box contains anything
 STEP = 1e-7  # relative to the box: inward step that decides on which side of a box face a patch in that face lies
-_ALONG = 1 - 1e-3  # normal component above which a surface counts as parallel to a side of the box
-_GLANCE, _GRID, _MARGIN = 33, 97, 3  # grid points per parameter, and how many of them the margin for a narrow tip spans
-_TURNS = 17
+_FINER = 3  # times as many grid steps for a second look at a surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +183,7 @@ class Piece:
         # Only rounding: a point that a large cell lost here would be missing in all its descendants.
         tie = 4.0 * np.spacing(np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # A surface in a side of the box belongs to the domain behind it; a surface that crosses the side is cut there.
-        along = np.abs(normals) > _ALONG
+        along = np.abs(normals) > 1.0 - PLAIN
         above, below = (np.where(along & (np.abs(X - side) <= tie), inner, X) for side in (low, high))
         more = [] if beside is None else [beside(inner)[:, None]]
         return np.hstack([low <= above, high >= below, kept[:, None], *more])
@@ -255,20 +253,21 @@ class Piece:
                 return []
             found = replace(self, box=cut)
             return [found] if found._kept(low, high) else []
-        for count in (_GLANCE, _GRID):
+        for count in (SCAN, _FINER * (SCAN - 1) + 1):
             axes = [np.linspace(start, stop, count) for start, stop in box]
             U = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
             inside = self._inside(U, low, high)
             if not inside.any():
                 return []
-        step = (box[:, 1] - box[:, 0]) / (_GRID - 1)
+        step = (box[:, 1] - box[:, 0]) / (count - 1)
         from scipy.ndimage import label
 
-        labels, count = label(inside.reshape([_GRID] * len(box)), np.ones([3] * len(box)))
+        labels, regions = label(inside.reshape([count] * len(box)), np.ones([3] * len(box)))
         boxes: list[FloatArray] = []
-        for number in range(1, count + 1):
+        # A narrow tip may reach beyond the finer points, but not beyond a step of the coarser ones.
+        for number in range(1, regions + 1):
             places = np.argwhere(labels == number)
-            tight = np.stack([places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN], axis=1)
+            tight = np.stack([places.min(axis=0) - _FINER, places.max(axis=0) + _FINER], axis=1)
             apart = [own for own in boxes if ((own[:, 0] >= tight[:, 1]) | (own[:, 1] <= tight[:, 0])).any()]
             joined = [own for own in boxes if not any(own is other for other in apart)]
             ends = np.stack([tight, *joined])
@@ -277,7 +276,7 @@ class Piece:
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
         """Return whether the shape keeps any point of this piece of a flat patch."""
-        U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(PROBES, len(self.box))
+        U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(POINTS, len(self.box))
         return bool(self._inside(U, low, high).any())
 
     def rule(
@@ -315,8 +314,8 @@ class Piece:
         if isinstance(self.patch, AffinePatch):
             return [0.0] * len(self.box)
         for axis, (start, stop) in enumerate(self.box):
-            U = np.tile(self.box.mean(axis=1), (_TURNS, 1))
-            U[:, axis] = np.linspace(start, stop, _TURNS)
+            U = np.tile(self.box.mean(axis=1), (SCAN, 1))
+            U[:, axis] = np.linspace(start, stop, SCAN)
             normals = self.patch.at(U)[1]
             cosines = (normals[1:] * normals[:-1]).sum(axis=1)
             found.append(float(np.arccos(np.clip(cosines, -1.0, 1.0)).sum()))

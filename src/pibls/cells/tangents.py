@@ -9,15 +9,7 @@ import numpy as np
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.geometry.patch import AffinePatch, TimedPatch
-from pibls.quadrature.roots import climbed
-
-_SCAN = {1: 65, 2: 33}
-_NEAR, _PARALLEL = (
-    0.9,
-    1e-7,
-)  # how long the component of a normal along an axis is nearby, and how nearly one there, and on flat pieces
-_ROUNDS = 12
-_DIGITS = 4
+from pibls.quadrature.roots import CLOSE, SCAN, climbed
 
 
 def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
@@ -30,10 +22,9 @@ def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
         timed = isinstance(piece.patch, TimedPatch)
         if isinstance(piece.patch.base if isinstance(piece.patch, TimedPatch) else piece.patch, AffinePatch):
             continue
-        if len(piece.box) - timed in _SCAN:
+        if len(piece.box) > timed:
             found.append(_on_piece(piece, timed))
-    rows = np.concatenate(found)
-    return rows[np.unique(np.round(rows, _DIGITS), axis=0, return_index=True)[1]]
+    return np.concatenate(found)
 
 
 def _on_piece(piece: Piece, timed: bool) -> FloatArray:
@@ -43,29 +34,27 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
     def normals(U: FloatArray) -> FloatArray:
         return np.asarray(piece.patch.at(np.hstack([U, np.tile(middle, (len(U), 1))]))[1])
 
-    count = _SCAN[len(box)]
+    count = 2 * SCAN - 1 if len(box) == 1 else SCAN
     step = (box[:, 1] - box[:, 0]) / (count - 1)
     grid = np.stack(np.meshgrid(*[np.arange(count)] * len(box), indexing="ij"), axis=-1)
     sampled = normals(box[:, 0] + grid.reshape(-1, len(box)) * step)
     found = [np.empty((0, 1 + sampled.shape[1]))]
-    if np.ptp(sampled, axis=0).max() < _PARALLEL:
+    if np.ptp(sampled, axis=0).max() < CLOSE:
         return found[0]
     from scipy.ndimage import label, maximum_filter
 
     for axis in range(sampled.shape[1] - timed):
         sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
-        highest, count_of = label((sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR), np.ones((3,) * len(box)))
-        if not count_of:
-            continue
+        highest, count_of = label(sizes == maximum_filter(sizes, 3), np.ones((3,) * len(box)))
         # One place of a plateau, as on flat pieces, is enough.
         starts = np.array([grid[highest == number + 1][0] for number in range(count_of)])
 
         def height(U: FloatArray, axis: int = axis) -> FloatArray:
             return np.abs(normals(U)[:, axis])
 
-        U = climbed(height, box[:, 0] + starts * step, step, box, _ROUNDS)
+        U = climbed(height, box[:, 0] + starts * step, step, box)
         X = np.array(piece.patch.at(np.hstack([U, np.tile(middle, (len(U), 1))]))[0])
         X[:, X.shape[1] - timed :] = np.nan
-        parallel = 1.0 - np.abs(normals(U)[:, axis]) < _PARALLEL
+        parallel = 1.0 - np.abs(normals(U)[:, axis]) < CLOSE
         found.append(np.column_stack([np.full(len(X), axis), X])[parallel])
     return np.concatenate(found)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
-_BESIDE, _ROUNDING = 1e-10, 1e-14  # of a part, and of the domain: offset of points from a face
-
 
 @dataclass(eq=False)
 class Traces:
@@ -138,6 +136,4 @@ class Traces:
     def inward(self, part: CellPart, face: Face) -> FloatArray:
         """Return points just inside a part beside a face, where coefficients are those of the part."""
         X, out = self.on_side(part, face), -1.0 if face.below is part else 1.0
-        # The offset is as small as rounding allows.
-        step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
-        return np.asarray(X + out * step * self.normals(face))
+        return np.asarray(X + out * self.rows.layout.tree_domain.side_offset(part.cell) * self.normals(face))

@@ -109,6 +109,11 @@ class Cell:
         best = max(depths, key=depths.__getitem__, default=None)
         return best if best is not None and depths[best] > 0.0 else None
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether there are digits left for halves."""
+        return self.depth < _DEEPEST * len(self.low)
+
     def plane_inside(self) -> tuple[int, float] | None:
         """Return axis and position of a plane among its marks that runs through its inside, or None."""
         slack = _EDGE * self.size
@@ -280,7 +285,7 @@ def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float)
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
-    if not cuts or cell.depth >= _DEEPEST * len(cell.low):
+    if not cuts or not cell.is_divisible:
         return cell
     (axis, at), *rest = cuts
     halved = cell.halved(axis, at)

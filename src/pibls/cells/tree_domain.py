@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +15,7 @@ from pibls.cells.corner_singularities import CornerSingularity, corner_singulari
 from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
 from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.interfaces import along, interface_pieces, split_at
-from pibls.cells.surface import Piece, pieces, pieces_within
+from pibls.cells.surface import STEP, Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
@@ -29,15 +30,10 @@ from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
-from pibls.quadrature.roots import CLOSE
+from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN
+from pibls.refinement.standards import SLIGHT
 
 __all__ = ["TreeDomain", "on_faces"]
-
-_ALONG = 32  # points on a piece of the boundary
-_TIE = 1e-12
-_COVERED = 0.99  # share of the boundary that counts as all of it, since measures may be estimates
-_DIGITS = 1e-6
-_BESIDE = 1e-6  # of a cell: margin within which points count as inside it
 
 
 @dataclass(eq=False)
@@ -107,7 +103,7 @@ class TreeDomain:
         if len(self.problem.domain.space) != 2:
             return np.empty((0, d))
         low, high = np.asarray(self.domain.bounds)[:2].T
-        grain = 1e-9 * (high - low)
+        grain = CLOSE * (high - low)
         found = [np.array([corner.point for corner in corners(self.domain, above=0.0)]).reshape(-1, 2)]
         for place in self.places:
             ends_of = [np.empty((0, 2))]
@@ -218,7 +214,7 @@ class TreeDomain:
             timed = isinstance(piece.patch, TimedPatch)
             if len(piece.box) > timed:
                 low, high = piece.box.T
-                X = piece.patch.at(low + (high - low) * kronecker(_ALONG, len(low)))[0]
+                X = piece.patch.at(low + (high - low) * kronecker(SCAN, len(low)))[0]
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
@@ -255,12 +251,12 @@ class TreeDomain:
     @cached_property
     def is_tiled(self) -> bool:
         """Whether the conditions cover the boundary exactly once."""
-        return abs(self._covered - 1.0) < _DIGITS
+        return abs(self._covered - 1.0) < math.sqrt(ROUNDING)
 
     @cached_property
     def is_covered(self) -> bool:
-        """Whether conditions hold on the whole boundary."""
-        return self._covered > _COVERED
+        """Whether conditions hold on the whole boundary, as far as its measures, which may be estimates, tell."""
+        return self._covered > 1.0 - SLIGHT
 
     @cached_property
     def _covered(self) -> float:
@@ -277,7 +273,7 @@ class TreeDomain:
         if isinstance(level, bool):
             return np.full(len(X), level)
         own = X[:, :-1] if isinstance(self.domain, Product) else X
-        return np.asarray(level(own) > 1e-13 * space.thickness + space.rounding)
+        return np.asarray(level(own) > ROUNDING * space.thickness + space.rounding)
 
     @cached_property
     def _space(self) -> Region | None:
@@ -286,7 +282,7 @@ class TreeDomain:
 
     def _level_in(self, space: Region, cell: Cell) -> LevelIn:
         if cell not in self._levels_in:
-            slack = _BESIDE * cell.size
+            slack = 2.0 * STEP * cell.size  # points beside a side count as in the cell
             own = slice(len(space.coordinates))
             self._levels_in[cell] = space.level_in((cell.low - slack)[own], (cell.high + slack)[own])
         return self._levels_in[cell]
@@ -294,7 +290,7 @@ class TreeDomain:
     def side_offset(self, cell: Cell) -> float:
         """Return the smallest offset from a side of a cell at which rounding cannot change the side."""
         farthest = np.maximum(np.abs(self.root.low), np.abs(self.root.high)).max()
-        return float(_TIE * cell.size.min() + 8.0 * np.spacing(farthest))
+        return float(ROUNDING * cell.size.min() + 8.0 * np.spacing(farthest))
 
     def is_material(self, X: FloatArray, material: int, cell: Cell) -> Any:
         """Return which points of a cell lie inside the domain and in a material."""

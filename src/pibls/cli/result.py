@@ -18,6 +18,7 @@ from pibls.status import Status
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
+    from pibls.quantities import Quantity
     from pibls.solution import Solution
 
 
@@ -39,6 +40,7 @@ class Result:
     options: Mapping[str, Any]  # tolerance, seed, budget and other options of the solve
     true_error: float | None  # relative L2 error, where it is known
     seconds: float  # wall-clock time of the solve
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)  # numbers that the file asks for
     files: Mapping[str, Path] = field(default_factory=dict)  # what was written, by kind
     failed: Mapping[str, str] = field(default_factory=dict)  # what could not be written, by kind, and why
 
@@ -66,6 +68,7 @@ class Result:
             "error_estimate": self.solution.error_estimate,
             "true_error": self.true_error,
             "parameters": None if (found := self.solution.parameters) is None else found.as_dict(),
+            "quantities": {name: _quantity_record(found) for name, found in self.quantities.items()},
             "seconds": self.seconds,
             "method": d.method,
             "solver": d.solver,
@@ -88,6 +91,7 @@ class Result:
             facts["true error"] = f"{self.true_error:.1e}"
         facts["size"] = d.size
         facts["time"] = f"{self.seconds:.2f} s"
+        facts |= {name: str(found) for name, found in self.quantities.items()}
         facts |= {f"wrote {kind}": shown(path) for kind, path in self.files.items()}
         width = max(map(len, facts))
         stated = str(self.source.problem).splitlines()
@@ -120,6 +124,12 @@ def _above(value: float) -> str:
     """
     power = f"{value:.0e}"
     return power if float(power) > value else f"{value + 10 ** float(f'{value:.0e}'.split('e')[1]):.0e}"
+
+
+def _quantity_record(found: Quantity) -> dict[str, Any]:
+    """Return a quantity for JSON."""
+    place = None if found.place is None else [float(number) for number in found.place]
+    return {"value": found.value, "error": found.error, "place": place, "note": found.note}
 
 
 def problem_record(source: Source) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +15,14 @@ import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
 from pibls.cli.outputs import is_stdout, plan, write_text
-from pibls.cli.sources import Source, SourceName, assigned, read_source, true_error
-from pibls.errors import InputError
+from pibls.cli.sources import Source, SourceName, assigned, goals, read_source, true_error
+from pibls.errors import InputError, PiblsError
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.cli.result import Result
+    from pibls.quantities import Quantity
+    from pibls.solution import Solution
 
 
 # The one that takes most work to make again comes first; the record last, as it lists the others.
@@ -104,11 +108,22 @@ def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress:
     begun = time.perf_counter()
     solution = solve_problem(source.problem, progress=progress, **options)
     seconds = time.perf_counter() - begun
-    result = Result(source, solution, options, true_error(source, solution), seconds)
+    numbers = {name: _number(goal, solution) for name, goal in goals(source.quantities).items()}
+    result = Result(source, solution, options, true_error(source, solution), seconds, numbers)
     for kind in _ORDER:
         if kind in files:
             result = _with_file(result, kind, files[kind])
     return result
+
+
+def _number(goal: Callable[[Solution], Quantity], solution: Solution) -> Quantity:
+    """Return a quantity; a solution is not lost because one of its quantities cannot be found."""
+    from pibls.quantities import Quantity
+
+    try:
+        return goal(solution)
+    except PiblsError as error:
+        return Quantity(math.nan, math.nan, None, str(error))
 
 
 def _with_file(result: Result, kind: str, path: Path) -> Result:

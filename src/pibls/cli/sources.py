@@ -17,8 +17,10 @@ from pibls.errors import InputError, PiblsError
 if TYPE_CHECKING:
     from pibls.problem import Problem
     from pibls.problems import Reference
+    from pibls.quantities import Goal
     from pibls.solution import Solution
     from pibls.text import Outputs, SolveOptions
+    from pibls.text.quantity_tables import Asked
 
 
 ZOO = "zoo:"
@@ -39,6 +41,7 @@ class Source:
     folder: Path = field(default_factory=Path)  # where the outputs that a file names belong
     path: Path | None = None  # the file, if it is one
     files: tuple[Path, ...] = ()  # those that it reads
+    quantities: Mapping[str, Asked] = field(default_factory=dict)  # numbers to take of the solution
     reference: Reference | None = None  # values at points, for problems of the zoo without a closed form
 
 
@@ -57,7 +60,8 @@ def read_source(name: str, values: Mapping[str, str] = MappingProxyType({})) -> 
         raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
     found = read_file(path, values=values)
     title = found.title or shown(path.stem)
-    return Source(name, title, found.problem, found.solve, found.output, path.parent, path, found.files)
+    where = (path.parent, path, found.files)
+    return Source(name, title, found.problem, found.solve, found.output, *where, found.quantities)
 
 
 def _from_stdin(values: Mapping[str, str]) -> Source:
@@ -72,7 +76,15 @@ def _from_stdin(values: Mapping[str, str]) -> Source:
         raise InputError(f"Standard input is not UTF-8 text ({error}); convert it to UTF-8.") from None
     found = read_text(text, Path(), values)
     title = found.title or "standard input"
-    return Source(STDIN, title, found.problem, found.solve, found.output, files=found.files)
+    about = (found.files, found.quantities)
+    return Source(STDIN, title, found.problem, found.solve, found.output, Path(), None, *about)
+
+
+def goals(quantities: Mapping[str, Asked]) -> dict[str, Goal]:
+    """Return the quantities of a problem file as functions of a solution."""
+    from pibls.quantities import Goal
+
+    return {name: Goal(own.kind, own.subject, dict(own.others)) for name, own in quantities.items()}
 
 
 def zoo_problem(name: str) -> Source:

@@ -10,7 +10,7 @@ import typer
 
 from pibls.cli.console import CODES, WRONG, Debug, Force, Json, emit_json, emit_table, note, told
 from pibls.cli.outputs import check_target, refuse_other, write_text
-from pibls.cli.sources import STDIN, ZOO, SourceName, assigned
+from pibls.cli.sources import STDIN, ZOO, SourceName, assigned, goals
 from pibls.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def sweep(
         int | None, typer.Option(help="Processes to run at once; the available cores if left out.")
     ] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write all results, with fields on a grid, as netCDF.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write status and estimated error of every point.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write quantities, status and estimated error of every point.")
+    ] = None,
     force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
@@ -67,16 +69,19 @@ def sweep(
             return read_file(source, values={name: repr(value) for name, value in values.items()}).problem
 
         asked: dict[str, Any] = {**options, **axes}
-        found = solve_all(make, executor=workers, folder=folder, progress=_tell, **asked)
-        names = [*axes, "status", "error_estimate", "message"]
-        rows = found[names[-3:]].to_dataframe().reset_index()[names].to_numpy(dtype=object).tolist()
+        wanted = goals(file.quantities)
+        found = solve_all(make, executor=workers, folder=folder, progress=_tell, quantities=wanted, **asked)
+        numbers = [name for name in (*wanted, *(f"{name}_error" for name in wanted)) if name in found]
+        names = [*axes, *numbers, "status", "error_estimate", "message"]
+        rows = found[names[len(axes) :]].to_dataframe().reset_index()[names].to_numpy(dtype=object).tolist()
         _write(found, names, rows, netcdf, csv)
         code = _code({row[-3] for row in rows})
         if as_json:
             emit_json("sweep", {"exit_code": code, "points": [dict(zip(names, row, strict=True)) for row in rows]})
         else:
-            shown = [[*(f"{value:g}" for value in row[:-3]), row[-3], f"{row[-2]:.1e}"] for row in rows]
-            emit_table([*axes, "status", "error estimate"], shown, right=[*axes, "error estimate"])
+            titles = [*axes, *wanted]
+            shown = [[*(f"{row[names.index(t)]:g}" for t in titles), row[-3], f"{row[-2]:.1e}"] for row in rows]
+            emit_table([*titles, "status", "error estimate"], shown, right=[*titles, "error estimate"])
         raise typer.Exit(code)
 
 

@@ -100,6 +100,17 @@ class Evolution:
         return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=moved, slopes={})
 
     @cached_property
+    def first_values(self) -> Mapping[Slot, Function]:
+        """The states and slopes that rates depend on, at the first time; those that are not known are left out."""
+        coordinates, found = self.problem.domain.coordinates, {}
+        for slot in self.slots:
+            given = self.initial.get(slot.state)
+            if given is not None and not (given.has(Data) and any(slot.multi_index)):
+                along = [pair for pair in zip(coordinates, slot.multi_index, strict=False) if pair[1]]
+                found[slot] = compile_function(given.diff(*along) if along else given, coordinates)
+        return found
+
+    @cached_property
     def split_rates(self) -> Mapping[str, Rate]:
         """Every rate, with the part that is linear and has factors known for all times apart from the rest."""
         return {name: self._split(name) for name in self.rates}

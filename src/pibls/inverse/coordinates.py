@@ -35,7 +35,7 @@ class Coordinates:
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
         apart = 1.0 + STEP * np.arange(len(numbers))
-        starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
+        starts = np.array([*(apart * np.array([k.first_guess for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
         low = np.array([-np.inf if b[0] is None else b[0] for b in bounds], dtype=float)
@@ -114,26 +114,10 @@ def _ratios(count: int) -> FloatArray:
     return np.asarray(root ** -np.arange(1.0, count + 1))
 
 
-def first_guess(number: Unknown) -> float:
-    """Return a first guess: the one given, the middle of prior or bounds, or one."""
-    if number.start is not None:
-        return float(number.start)
-    if number.prior is not None:
-        return float(number.prior[0])
-    low, high = number.bounds or (None, None)
-    if low is not None and high is not None:
-        return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
-    if low is not None:
-        return max(1.0, 2.0 * low)
-    if high is not None:
-        return min(1.0, high - abs(high))
-    return 1.0
-
-
 def _scale(number: Unknown) -> float:
     low, high = number.bounds or (None, None)
     if number.prior is not None:
         return float(number.prior[1])
     if low is not None and high is not None:
         return float(high - low)
-    return abs(first_guess(number)) or 1.0
+    return abs(number.first_guess) or 1.0

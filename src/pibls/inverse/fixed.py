@@ -14,7 +14,6 @@ from pibls.cells import solve_cells_nonlinear, suits_cells
 from pibls.cells.loop import UNDETERMINED
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.inverse.coordinates import first_guess
 from pibls.inverse.parametric import substituted
 from pibls.problem import Problem, Unknown, field
 from pibls.refinement.standards import MOST, POINTS
@@ -45,7 +44,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
     >>> bool(abs(found.parameters["k"].value - np.pi**2) < 1e-8)
     True
     """
-    guesses = [first_guess(k) for k in problem.parameters]
+    guesses = [k.first_guess for k in problem.parameters]
     sizes = [abs(guess) or 1.0 for guess in guesses]
     larger = _with_fields(problem, guesses, sizes)
     found = solve_cells_nonlinear(larger, tol, budget, seed, report) if suits_cells(larger) else None

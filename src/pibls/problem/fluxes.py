@@ -16,6 +16,7 @@ from pibls.problem.lowering import Form
 from pibls.problem.measured import expanded
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
+from pibls.problem.unknown_numbers import Unknown
 
 _SAMPLES = 64
 
@@ -29,11 +30,11 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
-    flux, rest = _divided(equation, space)
+    flux, rest = divided(equation, space)
     return None if flux is None or any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
 
 
-def _divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
+def divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
     """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
     residual = expanded(residual_of(equation, "the equation"))
     unknown = None, resolve(residual, space)
@@ -96,7 +97,7 @@ def traction_of(field: Any, equations: Sequence[object], forms: Sequence[Form], 
     """
     flux, number, sign = _outward(field, equations, forms, domain)
     own = carriers(forms, [call.label for call in _fields_of(forms).values()], len(domain.space))
-    _, rest = _divided(equations[number], domain.space)
+    _, rest = divided(equations[number], domain.space)
     for slope in sorted(rest.atoms(sp.Derivative), key=sp.default_sort_key):
         (symbol, *_), order = slope.variables, slope.derivative_count
         if order == 1 and isinstance(slope.expr, Field) and slope.expr.label not in own and symbol in domain.space:
@@ -136,7 +137,8 @@ def _outward(
             slope = sum(normal(one) * fields[term.field].diff(two) for one, two in both) / 2
             flux += term.coefficient.xreplace(values) * slope
     own = [term.coefficient for term in second if term.field == field.label and max(term.multi_index) == 2]
-    # Where a coefficient depends on the solution, its sign is that at one.
+    # Where a coefficient depends on the solution, its sign is that at one; where on numbers, that at a first guess.
     plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
+    plain = plain.xreplace({symbol: sp.Float(symbol.first_guess) for symbol in plain.atoms(Unknown)})
     size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
     return (flux, number, 1) if size >= 0 else (expanded(-flux), number, -1)

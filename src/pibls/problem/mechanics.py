@@ -21,7 +21,13 @@ class Stress(sp.ImmutableDenseMatrix):  # type: ignore[misc]
 
 
 def stress(
-    displacement: Sequence[Any], *, young: Any, poisson: Any, plane: str = "strain", along: Sequence[Any] | None = None
+    displacement: Sequence[Any],
+    *,
+    young: Any,
+    poisson: Any,
+    plane: str = "strain",
+    along: Sequence[Any] | None = None,
+    expansion: Any = 0,
 ) -> Any:
     """Return the stresses of an elastic body as a matrix, from its displacements and constants.
 
@@ -38,13 +44,18 @@ def stress(
         In a plane, ``"strain"`` for a body that cannot move across it, ``"stress"`` for a thin sheet.
     along
         The coordinate that each displacement is along; needed where fields depend on time, too.
+    expansion
+        The strain that the body takes on without a stress, the same in all directions: of heat, ``alpha * (T - T0)``.
 
     Examples
     --------
     >>> from pibls.problem import coordinates, field
     >>> x, y = coordinates("x y")
-    >>> stress([field("u", x, y), field("v", x, y)], young=2, poisson=0)[0, 1]
+    >>> u, v, T = field("u", x, y), field("v", x, y), field("T", x, y)
+    >>> stress([u, v], young=2, poisson=0)[0, 1]
     Derivative(u(x, y), y) + Derivative(v(x, y), x)
+    >>> stress([u, v], young=2, poisson=0, expansion=T / 100)[0, 0]
+    -T(x, y)/50 + 2*Derivative(u(x, y), x)
     """
     check_choice("plane", plane, "stress", ("strain", "stress"))
     fields, symbols = _vector(displacement, along, "stress")
@@ -59,7 +70,8 @@ def stress(
     shear = modulus / (2 * (1 + ratio))
     thin = plane == "stress" and len(fields) == 2
     lame = modulus * ratio / (1 - ratio**2 if thin else (1 + ratio) * (1 - 2 * ratio))
-    spread = lame * sum(w.diff(s) for w, s in zip(fields, symbols, strict=True))
+    free = modulus * as_value(expansion, "stress") / (1 - ratio if thin else 1 - 2 * ratio)
+    spread = lame * sum(w.diff(s) for w, s in zip(fields, symbols, strict=True)) - free
     pairs = list(zip(fields, symbols, strict=True))
     rows = [[(spread if s is r else sp.S.Zero) + shear * (w.diff(r) + v.diff(s)) for v, r in pairs] for w, s in pairs]
     found = Stress(rows)
@@ -84,8 +96,9 @@ def von_mises(stresses: Any) -> Any:
     across = getattr(stresses, "across", sp.S.Zero)
     if matrix.rows == 2 and across is None:
         raise ProblemError(
-            "von_mises cannot tell the stress across the plane: arithmetic with stress(...) has lost it. Write a "
-            "matrix of three rows, with that stress in the last one."
+            "von_mises cannot tell the stress across the plane: arithmetic with stress(...) has lost it. Give heat "
+            "and swelling as stress(..., expansion=alpha*(T - T0)), or write a matrix of three rows, with the stress "
+            "across the plane in the last one."
         )
     full = sp.diag(matrix, across) if matrix.rows == 2 else matrix
     shears = full[0, 1] ** 2 + full[1, 2] ** 2 + full[0, 2] ** 2

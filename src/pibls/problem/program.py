@@ -86,6 +86,7 @@ _OPERATIONS: Mapping[str, Operation] = MappingProxyType(
 )
 _NUMBERS = {sp.nan: np.nan, sp.zoo: np.nan, sp.oo: np.inf, -sp.oo: -np.inf, sp.I: 1j, sp.true: True, sp.false: False}
 _EXACT = 2**53
+_FARTHEST = -float(np.log(np.finfo(np.float64).tiny))  # logarithm of numbers that double precision cannot hold
 _NUMBER = "number"
 
 
@@ -175,8 +176,18 @@ class _Writer:
         return self.inputs + len(self.steps) - 1
 
     def _product(self, node: sp.Mul) -> int:
-        above = [self.place(factor) for factor in node.args if not _is_below(factor)]
-        below = [self.place(factor.base ** (-factor.exp)) for factor in node.args if _is_below(factor)]
+        """Multiply factors. SymPy writes exp(1000.0 x - 1000.0) as 5e-435 exp(1000.0 x): such numbers are exponents."""
+        factors = list(node.args)
+        scale, power = factors[0], next((factor for factor in factors if isinstance(factor, sp.exp)), None)
+        if isinstance(scale, sp.Float) and power is not None and abs(shift := float(sp.log(abs(scale)))) > _FARTHEST:
+            factors = [sp.sign(scale), *(factor for factor in factors[1:] if factor is not power)]
+            shifted = self._step("Add", self.place(power.args[0]), self._step(_NUMBER, shift))
+            return self._times([self._product_of(factors), self._step("exp", shifted)])
+        return self._product_of(factors)
+
+    def _product_of(self, factors: list[sp.Basic]) -> int:
+        above = [self.place(factor) for factor in factors if not _is_below(factor)]
+        below = [self.place(factor.base ** (-factor.exp)) for factor in factors if _is_below(factor)]
         product = self._times(above or [self.place(sp.S.One)])
         return self._step("divide", product, self._times(below)) if below else product
 

@@ -86,6 +86,22 @@ class Unknown(sp.Symbol):  # type: ignore[misc]
         """Whether its bounds leave no room for negative numbers."""
         return self.bounds is not None and self.bounds[0] is not None and self.bounds[0] >= 0
 
+    @property
+    def first_guess(self) -> float:
+        """The start if it is given, the middle of prior or bounds, or one."""
+        if self.start is not None:
+            return float(self.start)
+        if self.prior is not None:
+            return float(self.prior[0])
+        low, high = self.bounds or (None, None)
+        if low is not None and high is not None:
+            return math.sqrt(low * high) if low > 0 else (low + high) / 2
+        if low is not None:
+            return max(1.0, 2.0 * low)
+        if high is not None:
+            return min(1.0, high - abs(high))
+        return 1.0
+
     # Symbols of one name and different settings are different: SymPy keeps expressions, and finds them by equality.
     def _hashable_content(self) -> tuple[Any, ...]:
         content: tuple[Any, ...] = super()._hashable_content()

@@ -12,22 +12,20 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 Holds = Callable[..., Any]
 
 _SECTIONS = 16
-_TO_ROUNDING = round(-np.log(np.finfo(np.float64).eps) / np.log(_SECTIONS))  # rounds to the shortest interval there is
+SCAN = 33  # points along an axis at which a search begins: features wider than 1/32 of a box are not missed
 CLOSE = 1e-9  # of a length: places nearer to each other count as one
 ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
-_STEPS = 60
+_EPS = np.finfo(np.float64).eps
 
 
-def narrowed(
-    holds: Holds, low: FloatArray, high: FloatArray, rounds: int = _TO_ROUNDING, sections: int = _SECTIONS
-) -> tuple[FloatArray, FloatArray]:
+def narrowed(holds: Holds, low: FloatArray, high: FloatArray, share: float = _EPS) -> tuple[FloatArray, FloatArray]:
     """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not.
 
-    Many sections at once take hardly longer than one. ``holds`` is given places, a row for each interval. Low ends may
-    be above high ones.
+    They are about a given share of the others. Many sections at once take hardly longer than one. ``holds`` is given
+    places, a row for each interval. Low ends may be above high ones.
     """
-    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, sections + 1)
-    for _ in range(rounds if len(low) else 0):
+    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, _SECTIONS + 1)
+    for _ in range(round(np.log(share) / -np.log(_SECTIONS)) if len(low) else 0):
         places = low[:, None] + (high - low)[:, None] * shares
         now = holds(places)
         now[:, 0], now[:, -1] = True, False
@@ -54,7 +52,7 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     places and the numbers of their ranges, which never fall; it may have a column for each condition.
     """
     every = np.arange(len(start))
-    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, 2 * _SECTIONS + 1)
+    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, SCAN)
     s[:, -1] = stop
 
     def holds(places: FloatArray, rows: IntArray) -> BoolArray:
@@ -102,7 +100,7 @@ def bracketed(
     grain = 2.0 * np.spacing(np.maximum(np.abs(a), np.abs(b)))
     rows = np.flatnonzero(np.sign(fa) * np.sign(fb) < 0)
     a, b, fa, fb, t = (values[rows] for values in (a, b, fa, fb, t / np.where(a == b, 1.0, b - a)))
-    for _ in range(_STEPS if len(rows) else 0):
+    for _ in range(np.finfo(np.float64).bits if len(rows) else 0):
         x = a + t * (b - a)
         fx = function(x, rows)
         same = np.sign(fx) == np.sign(fa)
@@ -125,9 +123,16 @@ def bracketed(
 
 
 def climbed(
-    height: Callable[[FloatArray], FloatArray], X: FloatArray, step: FloatArray, bounds: FloatArray, rounds: int
+    height: Callable[[FloatArray], FloatArray],
+    X: FloatArray,
+    step: FloatArray,
+    bounds: FloatArray,
+    rounds: int = np.finfo(np.float64).nmant // 2,
 ) -> FloatArray:
-    """Return the highest places near given ones, (n, d), within bounds, by closer and closer grids around the best."""
+    """Return the highest places near given ones, (n, d), within bounds, by closer and closer grids around the best.
+
+    Rounding hides the place of a smooth summit within the root of the machine precision, which the rounds lead to.
+    """
     count, d = X.shape
     around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
     for _ in range(rounds if count else 0):

@@ -41,14 +41,15 @@ class Events:
 
     pair: SolutionPair
 
-    def of(self, course: TimeCourse, *, relation: bool) -> Quantity:
+    def of(self, course: TimeCourse, *, relation: bool, name: str) -> Quantity:
         """Return the first time at which a course becomes zero, or for a relation positive."""
         times = self._times()
         both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
         own, other = both[0], both[-1]
         if own is None:
-            last = float(course(times[-1:], 0)[0])
-            words = f"it does not happen up to the time {times[-1]:g}: the value is {last:.6g} then"
+            last = abs(float(course(times[-1:], 0)[0]))
+            event = name if relation else f"{name} = 0"
+            words = f"{event} does not happen up to the time {times[-1]:g}, when it is off by {last:.6g}"
             return Quantity(np.inf, np.nan, None, words)
         here = np.array([own])
         if own == times[0]:

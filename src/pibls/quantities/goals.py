@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import sympy as sp
+
+from pibls.checks import refusal
 from pibls.quantities.quantity import Quantity
+from pibls.quantities.values import ValueFunction
 from pibls.solution import Solution
 
-__all__ = ["Goal", "flow", "integral", "maximum", "mean", "minimum"]
+__all__ = ["Goal", "asked", "first_time", "flow", "integral", "maximum", "mean", "minimum"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +26,27 @@ class Goal:
 
     def __call__(self, solution: Solution) -> Quantity:
         """Return the quantity of a solution."""
-        found: Quantity = getattr(solution, self.kind)(self.subject, **self.others)
-        return found
+        found: Quantity | ValueFunction = getattr(solution, self.kind)(self.subject, **self.others)
+        return found.quantity if isinstance(found, ValueFunction) else found
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.subject})"
+
+
+def asked(what: object, parameter: str, owner: str) -> Callable[[Solution], Any]:
+    """Return a quantity as a function of solutions: such a function, or an expression of fields at a point.
+
+    >>> import pibls as pb
+    >>> x = pb.coordinates("x")
+    >>> asked(pb.field("u", x).subs(x, 1), "quantity", "sweep")
+    value(u(1))
+    """
+    if isinstance(what, sp.Expr):
+        return Goal("value", what, {})
+    if not callable(what):
+        rule = "be a function of a solution, a quantity such as pibls.maximum(u), or an expression such as u.subs(x, 0)"
+        raise refusal(parameter, owner, rule, what)
+    return what
 
 
 def maximum(expression: Any, over: Any = None, *, at: float | None = None) -> Goal:
@@ -64,3 +85,8 @@ def mean(expression: Any, over: Any = None, *, at: float | None = None) -> Goal:
 def flow(part: Any, field: Any = None, *, at: float | None = None) -> Goal:
     """Return the goal to know a flow through a part of the boundary; see :meth:`pibls.Solution.flow`."""
     return Goal("flow", part, {"field": field, "at": at})
+
+
+def first_time(expression: Any, *, at: Any = None, over: Any = None) -> Goal:
+    """Return the goal to know when something happens; see :meth:`pibls.Solution.first_time` and :func:`maximum`."""
+    return Goal("first_time", expression, {"at": at, "over": over})

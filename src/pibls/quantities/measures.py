@@ -87,7 +87,7 @@ class Measures:
             course = in_time(self.pair, own, point)
         else:
             course = self._means(own, over)
-        return Events(self.pair).of(course, relation=relation)
+        return Events(self.pair).of(course, relation=relation, name=text(expression))
 
     def _means(self, expression: Expression, over: Any) -> TimeCourse:
         """Return the mean of an expression over a region as a course in time."""
@@ -116,16 +116,18 @@ class Measures:
             )
         return self.integral(-self._by_equation(flux_of, name), part, at)
 
-    def force(self, part: Any, at: Any) -> tuple[Quantity, ...]:
+    def force(self, part: Any, fields: Any, at: Any) -> tuple[Quantity, ...]:
         """Return the entries of the traction, integrated over a part of the boundary."""
-        carried, space = analysis_of(self.solution.problem).carriers, self.domain.space
-        if len(carried) != len(space):
+        carried, space = list(analysis_of(self.solution.problem).carriers), self.domain.space
+        names = carried if fields is None else [own.label if isinstance(own, Field) else own for own in fields]
+        if len(names) != len(space) or not set(names) <= set(carried):
             raise InputError(
                 f"force needs one displacement or velocity per space coordinate {space}, each with an equation of "
-                f"second order. The problem has such equations for {', '.join(carried) or 'no field'}. Write the "
-                "traction yourself as integral(..., over=part)."
+                f"second order. The problem has such equations for {', '.join(carried) or 'no field'}, and got "
+                f"{', '.join(map(str, names)) or 'none'}. Say fields=[u, v], or write the traction yourself as "
+                "integral(..., over=part)."
             )
-        return tuple(self.integral(self._by_equation(traction_of, name), part, at) for name in carried)
+        return tuple(self.integral(self._by_equation(traction_of, name), part, at) for name in names)
 
     def _by_equation(self, rule: Callable[..., sp.Expr], name: str) -> sp.Expr:
         problem = self.solution.problem

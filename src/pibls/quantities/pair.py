@@ -17,6 +17,7 @@ from pibls.features.reference import orthonormal
 from pibls.geometry.across import BESIDE
 from pibls.problem import MultiIndex
 from pibls.problem.field_expressions import Expression
+from pibls.problem.open_numbers import open_in
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.quantity import Quantity
 from pibls.solution import Solution
@@ -82,9 +83,11 @@ class SolutionPair:
         return [self.solution] if self.richer is None else [self.solution, self.richer]
 
     def expression(self, expression: object, owner: str) -> Expression:
-        """Return an expression of fields, with the values of unknown numbers put in."""
-        found = self.solution.parameters
-        known = {} if found is None else {p: sp.Float(found[p.name].value) for p in self.solution.problem.parameters}
+        """Return an expression of fields, with the values of parameters and unknown numbers put in."""
+        problem, found = self.solution.problem, self.solution.parameters
+        known = {} if found is None else {p: sp.Float(found[p.name].value) for p in problem.parameters}
+        stated, values = problem.origin or (problem, {})
+        known |= {symbol: values[symbol.name] for symbol in open_in(stated.parameters) if symbol.name in values}
         return Expression.of(expression, self.solution.problem, known, owner)
 
     def values(

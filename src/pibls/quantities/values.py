@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pibls.errors import GeometryError, InputError
 from pibls.geometry.sampling import kronecker
 from pibls.problem.field_expressions import Expression
 from pibls.quantities.pair import SolutionPair
+from pibls.quantities.quantity import Quantity
 from pibls.solution.celled import CellNetwork
 from pibls.solution.field_functions import gather, inside_of
 
@@ -38,6 +39,25 @@ class ValueFunction:
         """Return the estimated absolute errors at points; NaN where there is no richer solution to tell them."""
         real = self._of(X, outside, named, error=True)
         return real if self.imaginary is None else np.hypot(real, self.imaginary.error(X, outside=outside, **named))
+
+    @property
+    def quantity(self) -> Quantity:
+        """The value and error of an expression at a point, such as ``u.subs({x: 0, y: 1})``."""
+        own, solution = self.expression, self.pair.solution
+        places = {pins for _, _, pins in own.slots.values()}
+        if own.free or own.sides or own.needs_normals or len(places) != 1 or self.imaginary is not None:
+            point = ", ".join(f"{name}: 0" for name in solution.coordinate_names)
+            raise InputError(
+                f"The value of {self.name} is no single number. Take it at one point, as with .subs({{{point}}}), or "
+                "ask for its mean, integral, maximum or minimum."
+            )
+        # At the point itself cells tell how large the error is.
+        X = np.array([[number for _, number in places.pop()]])
+        slots = {symbol: (name, index, ()) for symbol, (name, index, _) in own.slots.items()}
+        free = replace(self, expression=replace(own, slots=slots))
+        if not inside_of(solution, X, "nan", f"value of {self.name}").all():
+            raise InputError(f"The value of {self.name} is asked for at {X[0].tolist()}, which is outside the domain.")
+        return self.pair.quantity(float(free(X)[0]), float(free.error(X)[0]))
 
     def _of(self, X: Any, outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
         solution = self.pair.solution

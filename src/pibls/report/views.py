@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, as_reals, check_number, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.domain import DomainLike
-from pibls.quadrature.roots import narrowed
+from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.report.wording import lettered
 from pibls.solution.celled import CellNetwork
 
@@ -122,7 +122,7 @@ class View:
                 places = (start[:, None] + shares[..., None] * way[:, None]).reshape(-1, 2)
                 return np.asarray(holds(self.lift(places))).reshape(shares.shape)
 
-            share, _ = narrowed(kept, np.zeros(len(start)), np.ones(len(start)), 6)
+            share, _ = narrowed(kept, np.zeros(len(start)), np.ones(len(start)), CLOSE)
             found.append(start + share[:, None] * way)
         return found
 

@@ -14,7 +14,7 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray, as_reals, check_integer, refusal
 from pibls.errors import InputError
 from pibls.geometry.across import BESIDE
-from pibls.quadrature.roots import narrowed
+from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.report.grid_values import installed, values_at
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -253,7 +253,7 @@ def _clipped(
         places = (start[:, None] + shares[..., None] * way[:, None]).reshape(-1, start.shape[1])
         return holds(places, np.repeat(cells, shares.shape[1])).reshape(shares.shape)
 
-    share, _ = narrowed(kept, np.zeros(len(edges)), np.ones(len(edges)), 8)
+    share, _ = narrowed(kept, np.zeros(len(edges)), np.ones(len(edges)), CLOSE)
 
     def cut(group: IntArray, i: int, j: int) -> IntArray:
         pairs = np.sort(group[:, [i, j]], axis=1)

@@ -136,11 +136,20 @@ class Measurable:
         """
         return self._measures.flow(part, field, at)
 
-    def force(self, part: Any, *, at: float | None = None) -> Any:
+    def force(self, part: Any, fields: Any = None, *, at: float | None = None) -> Any:
         """Return the force on a body through a part of its boundary, one quantity per space coordinate.
 
         It is the integral of the traction, stresses times the outward normal: of a clamped side the reaction. A fluid
         acts on an obstacle with the opposite force.
+
+        Parameters
+        ----------
+        part
+            A part of the boundary.
+        fields
+            The displacements or velocities, if there are other fields with equations of second order: ``[u, v]``.
+        at
+            A time, for a problem in space and time.
 
         Examples
         --------
@@ -156,4 +165,4 @@ class Measurable:
         >>> [round(entry.value, 6) + 0.0 for entry in solution.force(square.left)]
         [-3.0, 0.0]
         """
-        return self._measures.force(part, at)
+        return self._measures.force(part, fields, at)

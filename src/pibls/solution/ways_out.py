@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +119,7 @@ class WaysOut:
 
         return to_vtk(self, path, times, n)
 
-    def sensitivity(self: Any, quantity: Callable[[Any], Any], parameters: Any, budget: float = 10.0) -> Any:
+    def sensitivity(self: Any, quantity: Any, parameters: Any, budget: float = 10.0) -> Any:
         """Return the derivatives of a number by parameters of the problem, each with an error.
 
         The problem linearised at the parameters tells how the fields change with them.
@@ -128,7 +127,8 @@ class WaysOut:
         Parameters
         ----------
         quantity
-            A function of a solution that returns a number.
+            A quantity such as ``maximum(u)``, an expression at a point such as ``u.subs(x, 0)``, or a function of a
+            solution that returns a number.
         parameters
             Parameters that :meth:`Problem.at` gave a value, or their names.
         budget
@@ -147,7 +147,7 @@ class WaysOut:
         >>> u = field("u", x)
         >>> problem = Problem(sympy.Eq(-k * u.diff(x, 2), load), Interval((x, 0, 1)), [Dirichlet(u, 0)])
         >>> solution = solve(problem.at(k=2, load=16))
-        >>> numpy.round(solution.sensitivity(lambda s: s([0.5])[0], [k, load]), 9)  # of load/(8 k)
+        >>> numpy.round(solution.sensitivity(u.subs(x, 0.5), [k, load]), 9)  # of load/(8 k)
         array([-0.5   ,  0.0625])
         """
         from pibls.tuning.gradient import sensitivity

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ import numpy as np
 
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError, InputError
+from pibls.geometry.part import Off
 from pibls.geometry.restricted import Predicate
 from pibls.problem import Problem
 from pibls.problem.domain import is_part
@@ -87,6 +89,8 @@ def _chosen(part: Any) -> Iterator[Any]:
             keep = getattr(patch, "keep", None)
             if isinstance(keep, Predicate):
                 yield keep.function
+            elif isinstance(keep, Off):
+                yield from _chosen(keep.part)
             patch = getattr(patch, "base", None)
 
 
@@ -95,6 +99,7 @@ def kept(path: Path, problem: Problem) -> Solution | None:
     if not path.is_file():
         return None
     try:
-        return load(path, {name: node.function for name, node in problem.data.items()})
+        found = load(path, {name: node.function for name, node in problem.data.items()})
     except FileFormatError:
         return None
+    return replace(found, problem=problem)  # which knows its parameters

@@ -16,6 +16,7 @@ from pibls.checks import as_reals, check_integer, check_number, cut, refusal, sh
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Problem
 from pibls.problem.open_numbers import open_in
+from pibls.quantities import asked
 from pibls.report.grid_values import installed
 from pibls.runtime import available_cores
 from pibls.solution import Solution
@@ -46,7 +47,7 @@ def sweep(
     executor: Executor | int | None = None,
     folder: str | Path | None = None,
     tol: float = 1e-6,
-    quantities: Mapping[str, Callable[[Solution], Any]] | None = None,
+    quantities: Mapping[str, Any] | None = None,
     grid_points: int | None = None,
     progress: Callable[[SweepProgress], object] | bool | None = None,
     **values: Any,
@@ -67,7 +68,8 @@ def sweep(
     tol
         Relative L2 error to reach at every point.
     quantities
-        Functions that return a number for a solution, by name.
+        Numbers to take of every solution, by name: quantities such as ``maximum(u)`` and ``flow(part)``, expressions at
+        a point such as ``u.subs(x, 0)``, or functions of a solution.
     grid_points
         How many along each coordinate of the grid that fields are given on.
     progress
@@ -88,12 +90,12 @@ def sweep(
     >>> x, k, load = coordinates("x"), parameter("k"), parameter("load")
     >>> u = field("u", x)
     >>> problem = Problem(sp.Eq(-k * u.diff(x, 2), load), Interval((x, 0, 1)), [Dirichlet(u, 0)])
-    >>> found = sweep(problem, k=[1, 2], load=[8, 16, 24], executor=1, quantities={"middle": lambda s: s([0.5])[0]})
+    >>> found = sweep(problem, k=[1, 2], load=[8, 16, 24], executor=1, quantities={"middle": u.subs(x, 0.5)})
     >>> found.middle.sel(k=2).round(9).values.tolist()
     [0.5, 1.0, 1.5]
     """
     xarray, tolerance = installed("xarray", "sweep"), check_number("tol", tol, "sweep", minimum=0, exclusive=True)
-    asked, workers = _asked(problem, {"tol": tolerance, **values}), _workers(executor)
+    asked, workers = _asked(problem, {"tol": tolerance, **values}), workers_of(executor, "sweep")
     found = Labelled(asked.axes, _functions(quantities), grid_points)
     with reporter(progress, "sweep", "SweepProgress") as report:
         asked.solve(workers, None if folder is None else open_folder(folder), _Tallied(found, report))
@@ -191,17 +193,18 @@ def _axis(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(many)
 
 
-def _workers(executor: object) -> Executor | int:
+def workers_of(executor: object, owner: str) -> Executor | int:
+    """Return an executor, or a number of processes: one per core if left out."""
     if executor is None:
         return available_cores()
     if isinstance(executor, Executor):
         return executor
-    return check_integer("executor", executor, "sweep", minimum=1, remedy="Or give an Executor.")
+    return check_integer("executor", executor, owner, minimum=1, remedy="Or give an Executor.")
 
 
 def _functions(quantities: object) -> Mapping[str, Callable[[Solution], Any]]:
     if quantities is None:
         return {}
-    if not isinstance(quantities, Mapping) or not all(callable(function) for function in quantities.values()):
-        raise refusal("quantities", "sweep", "map names to functions of a solution", quantities)
-    return dict(quantities)
+    if not isinstance(quantities, Mapping):
+        raise refusal("quantities", "sweep", "map names to quantities, such as pibls.maximum(u)", quantities)
+    return {name: asked(what, f"quantities[{name!r}]", "sweep") for name, what in quantities.items()}

@@ -13,7 +13,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray, cut
 from pibls.geometry import Part, TimeInterval
-from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Robin
+from pibls.problem import AnyCondition, Condition, Convection, Interface, Mean, Observation, Periodic, Robin
 from pibls.problem.conditions import INITIAL
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.operators import normal_derivative
@@ -90,7 +90,7 @@ def _placed(table: Table, place: PosedDomain, names: Names) -> Any:
         if "on" in table or "where" in table:
             raise table.error("at", "Give either points with 'at', or a part of the boundary with 'on' and 'where'.")
         return np.array(_rows(table, "at", names))
-    part = _on(table, place, names) if "on" in table else None
+    part = read_parts(table, "on", place, names) if "on" in table else None
     if "where" not in table:
         return part
     return _where(table, "where", place, names, part)
@@ -103,22 +103,23 @@ def _rows(table: Table, key: str, names: Names) -> list[list[float]]:
     return rows
 
 
-def _on(table: Table, place: PosedDomain, names: Names) -> Any:
-    entries = table.strings("on")
-    single = isinstance(table.data["on"], str)
-    paths: list[tuple[str | int, ...]] = [("on",)] if single else [("on", i) for i in range(len(entries))]
+def read_parts(table: Table, key: str, place: PosedDomain, names: Names) -> Any:
+    """Return the part of the boundary, or the parts together, that a key names."""
+    entries = table.strings(key)
+    single = isinstance(table.data[key], str)
+    paths: list[tuple[str | int, ...]] = [(key,)] if single else [(key, i) for i in range(len(entries))]
     if not entries:
-        raise table.error("on", "on must name a part of the boundary; leave it out for the whole boundary.")
+        raise table.error(key, f"{key} must name a part of the boundary; leave it out for the whole boundary.")
     if single and not _PART.fullmatch(entries[0]):
-        return _where(table, "on", place, names, None)
+        return _where(table, key, place, names, None)
     parts = [_part(table, path, entry.strip(), place) for path, entry in zip(paths, entries, strict=True)]
     if len(parts) == 1:
         return parts[0]
     if len({part.domain for part in parts}) > 1:
-        parts = [table.attempt("on", place.domain.lift, part) for part in parts]
+        parts = [table.attempt(key, place.domain.lift, part) for part in parts]
     union = parts[0]
     for part in parts[1:]:
-        union = table.attempt("on", union.__or__, part)
+        union = table.attempt(key, union.__or__, part)
     return union
 
 
@@ -199,6 +200,11 @@ def _robin(table: Table, names: Names) -> sp.Eq | sp.Expr:
     return Robin(_unknown(table, names), *factors).equation
 
 
+def _convection(table: Table, names: Names) -> sp.Eq | sp.Expr:
+    film, ambient = (_value(table, names, key) for key in ("h", "ambient"))
+    return Convection(_unknown(table, names), h=film, ambient=ambient).equation
+
+
 def _general(table: Table, _: Names) -> sp.Eq:
     missing: sp.Eq = table.need("equation", 'equation = "u + dn(u) = 1"')
     return missing
@@ -264,6 +270,7 @@ KINDS: Mapping[str, Callable[[Table, PosedDomain, Names], AnyCondition]] = {
     "dirichlet": _condition("Dirichlet", ("u", "value"), _dirichlet),
     "neumann": _condition("Neumann", ("u", "value"), _neumann),
     "robin": _condition("Robin", ("u", "alpha", "beta", "value"), _robin),
+    "convection": _condition("Convection", ("u", "h", "ambient"), _convection),
     "initial": _condition("Initial", ("u", "value"), _dirichlet),
     "condition": _condition("Condition", ("equation",), _general),
     "periodic": _periodic,

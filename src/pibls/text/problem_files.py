@@ -24,13 +24,14 @@ from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
 from pibls.text.positions import Text
+from pibls.text.quantity_tables import Asked, read_quantities
 from pibls.text.tables import Interpolant, column, local_name, read_columns
 from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
 from pibls.text.vocabulary import Names
 
 _KEYS = (
     *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "eigenvalue", "parameters", "data"),
-    *("equations", "conditions", "exact", "truth", "solve", "output"),
+    *("equations", "conditions", "exact", "truth", "quantities", "solve", "output"),
 )
 _LARGEST = 2_000_000
 _MOST_ENTRIES = 1_000  # names, equations or conditions
@@ -81,6 +82,8 @@ class ProblemFile:
         Files that it reads.
     parameters
         Names of its parameters.
+    quantities
+        Numbers to take of the solution, by name.
     """
 
     title: str
@@ -89,6 +92,7 @@ class ProblemFile:
     output: Outputs = field(default_factory=Outputs)
     files: tuple[Path, ...] = ()
     parameters: tuple[str, ...] = ()
+    quantities: Mapping[str, Asked] = field(default_factory=dict)
 
 
 def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> Problem:
@@ -190,7 +194,8 @@ def _read(
     outputs = Outputs(**{key: local_name(entries, key) for key in entries.data})
     title, files = printable(table.string("title")), tuple(table.document.files)
     parameters = tuple(table.table("parameters").data)
-    return ProblemFile(title, problem, _options(table, names, problem), outputs, files, parameters)
+    quantities = read_quantities(table, place, names, problem)
+    return ProblemFile(title, problem, _options(table, names, problem), outputs, files, parameters, quantities)
 
 
 def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:

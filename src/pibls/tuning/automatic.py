@@ -16,7 +16,7 @@ from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
 from pibls.problem import Eigenvalue, Problem
 from pibls.problem.open_numbers import refuse_open
-from pibls.quantities import Quantity
+from pibls.quantities import asked
 from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
@@ -54,7 +54,7 @@ def solve(
     continuation: Sequence[Problem] = (),
     time: str | None = None,
     uncertainty: bool = False,
-    goal: Callable[[Solution], Quantity] | None = None,
+    goal: Any = None,
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -109,8 +109,9 @@ def solve(
         For a problem with uncertain numbers, each an :func:`~pibls.unknown` with a prior, and no measurements: solve
         at the means, and carry the uncertainty to the solution, which then has :meth:`~pibls.Solution.credible_band`.
     goal
-        A quantity to know, such as :func:`~pibls.maximum`, or a function of a solution that returns one. The solve ends
-        when its relative error is within ``tol``, whatever that takes of the solution.
+        A quantity to know, such as :func:`~pibls.maximum`, an expression at a point, such as ``u.subs(x, 0)``, or a
+        function of a solution that returns a quantity. The solve ends when its relative error is within ``tol``,
+        whatever that takes of the solution.
 
     Returns
     -------
@@ -173,8 +174,9 @@ def solve(
                 if goal is None:
                     solution = Strategy(problem, tolerance, *wishes).run(way)
                 else:
+                    wanted = asked(goal, "goal", "solve")
                     solution = solve_for(
-                        goal, tolerance, lambda accuracy: Strategy(problem, accuracy, *wishes).run(way)
+                        wanted, tolerance, lambda accuracy: Strategy(problem, accuracy, *wishes).run(way)
                     )
             else:
                 _check_without(_BY_HAND, goal=goal)

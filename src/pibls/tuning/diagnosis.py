@@ -31,7 +31,8 @@ from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_of
-from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
+from pibls.wellposed.net_sources import imbalance
+from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
@@ -56,9 +57,13 @@ def solve_by_cells(
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
                 return solve_cells_nonlinear(problem, tol, budget, **common)
-            common["diagnose"] = partial(_nonlinear_flaw, tol)
+            common["diagnose"] = partial(_nonlinear_flaw, tol, budget, seed)
             solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
-            return _overdetermined(problem, tol, budget, solve) or solve(problem, tol, budget)
+            return (
+                _unbalanced(problem, tol, budget, solve)
+                or _overdetermined(problem, tol, budget, solve)
+                or solve(problem, tol, budget)
+            )
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
@@ -88,6 +93,12 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     return solution if solution.status == Status.ILL_POSED else None
 
 
+def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
+    """If sources and fluxes of a nonlinear problem do not balance, return a quick solution that says so; else None."""
+    lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
+    return solve(problem, tol, budget.part(most=GLANCE), diagnose=lambda *_: (lost, "")) if lost else None
+
+
 def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If a condition of a nonlinear problem contradicts a solution of the others, return that one, with the words.
 
@@ -111,11 +122,16 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
 
 
-def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
-    """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
-    problem, clash = solution.problem, find_clash(solution.problem)
-    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
-    return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
+def _nonlinear_flaw(tol: float, budget: Budget, seed: int, solution: Solution, _: Loop) -> tuple[str, str]:
+    """Say why a nonlinear problem is ill-posed, if its conditions contradict each other, or determine no solution."""
+    clash = find_clash(solution.problem)
+    if clash is not None and (words := clash.in_words(solution, tol)):
+        return words, ""
+    found = sensitivity_at(solution.problem, solution.network, seed)
+    if found is None:
+        return "", ""
+    budget.spend(found.operations)
+    return found.in_words() if found.is_unseen or found.is_unstable else "", ""
 
 
 def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
@@ -123,7 +139,7 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
-        return f"{growth} Check the signs of the highest derivatives, or give conditions at the last time instead.", ""
+        return growth, ""
     unmet, contradiction = _is_in_doubt(solution, tol), ""
     if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
         found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))

@@ -1,7 +1,8 @@
 """The first word on a problem, before anything is solved: whether its conditions are as many as it needs.
 
-What is said holds for certain. Where counting cannot tell, as of transport, of coefficients that vanish at the boundary
-and of problems with measurements, nothing is said.
+What is said holds for certain. Evolutions are also asked whether short waves grow without bound, and what is carried
+along where it enters, and whether its characteristics meet. Where counting cannot tell, as of steady transport, of
+coefficients that vanish at the boundary and of problems with measurements, nothing is said.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from pibls.wellposed.boundary_counts import (
     named,
     number,
 )
+from pibls.wellposed.characteristics import carried
 from pibls.wellposed.counting import conditions_needed, too_few
 from pibls.wellposed.levels import free_level, free_motion
 from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
+from pibls.wellposed.resting import leaves_at_will
+from pibls.wellposed.stability import unbounded_growth
 
 __all__ = ["first_word"]
 
@@ -53,12 +57,14 @@ def _told(problem: Problem) -> str:
     if problem.parameters or problem.unknown_functions or measured:
         return ""
     evolution = find_evolution(problem) if problem.domain.time is not None else None
-    if isinstance(evolution, Evolution) and evolution.lacks:
-        return evolution.lacks
+    if isinstance(evolution, Evolution) and (
+        told := evolution.lacks or unbounded_growth(evolution) or carried(evolution)
+    ):
+        return told
     if problem.domain.space and (backwards := _backwards(problem)):
         return backwards
     counted = (_count(problem, subsystem) for subsystem in subsystems_of(problem))
-    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem)
+    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem) or leaves_at_will(problem)
 
 
 def _backwards(problem: Problem) -> str:

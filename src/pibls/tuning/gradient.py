@@ -19,6 +19,7 @@ from pibls.inverse.thresholds import STEP
 from pibls.problem import Problem
 from pibls.problem.open_numbers import open_in
 from pibls.problem.unknown_numbers import unknown
+from pibls.quantities import asked
 from pibls.refinement.standards import NEGLIGIBLE, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -59,15 +60,9 @@ class Gradient:
         return f"Gradient({', '.join(f'{name}: {value:.6g} ± {error:.1g}' for name, value, error in rows)})"
 
 
-def sensitivity(
-    solution: Solution, quantity: Callable[[Solution], Any], parameters: Any, budget: float = 10.0
-) -> Gradient:
+def sensitivity(solution: Solution, quantity: Any, parameters: Any, budget: float = 10.0) -> Gradient:
     """Return the derivatives of a number by parameters; see :meth:`pibls.Solution.sensitivity`."""
-    if not callable(quantity):
-        raise InputError(
-            "The 'quantity' parameter of sensitivity must be a function of a solution that returns a number, such as "
-            f"lambda s: s([[0.5, 0.5]])[0]. Got {shorten(quantity)} instead."
-        )
+    wanted = asked(quantity, "quantity", "sensitivity")
     origin = solution.problem.origin
     if origin is None:
         raise InputError(
@@ -78,7 +73,7 @@ def sensitivity(
     names = _names(parameters, values)
     others = stated.at(**{name: value for name, value in values.items() if name not in names})
     place = {name: float(values[name]) for name in names}
-    moves = _Moves(solution, others, place, quantity)
+    moves = _Moves(solution, others, place, wanted)
     tol = solution.diagnostics.tolerance or 1e-6
     with blas_threads(most=1):
         shared = Budget(budget)

@@ -33,7 +33,7 @@ from pibls.status import Status
 from pibls.tuning.automatic import solve
 from pibls.tuning.diagnosis import flaw_of
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "keeps_factors", "prepare"]
 
 _TOGETHER = 64  # right-hand sides at once: more are no faster, and take more memory
 
@@ -114,7 +114,10 @@ class Prepared:
         >>> [round(float(solution([0.5])[0]), 6) for solution in found]
         [0.125, 0.25, 0.5]
         """
-        problems = [self._restated(source, conditions) for source in sources]
+        return self.solve_alike([self._restated(source, conditions) for source in sources])
+
+    def solve_alike(self, problems: Sequence[Problem]) -> list[Solution]:
+        """Solve problems that :func:`keeps_factors` tells to differ in their data alone."""
         stacks = (problems[start : start + _TOGETHER] for start in range(0, len(problems), _TOGETHER))
         return [solution for stack in stacks for solution in self._solved(stack)]
 
@@ -279,6 +282,24 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
         solution = solve_cells(problem, tol, shared, seed, lambda *_: None, start=start, diagnose=noted)
     usable = found[0] if found and solution.status != Status.ILL_POSED else None
     return Prepared(problem, solution, tol, seed, budget, usable)
+
+
+def keeps_factors(problem: Problem, others: Sequence[Problem]) -> bool:
+    """Tell whether other problems have the factors of a linear problem on cells: only right-hand sides differ.
+
+    >>> from pibls import Dirichlet, Interval, coordinates, field, parameter
+    >>> x, k, q = coordinates("x"), parameter("k"), parameter("q")
+    >>> u = field("u", x)
+    >>> bar = Problem(sp.Eq(-k * u.diff(x, 2), q), Interval((x, 0, 1)), [Dirichlet(u, 0)])
+    >>> first = bar.at(k=1, q=1)
+    >>> keeps_factors(first, [bar.at(k=1, q=2)]), keeps_factors(first, [bar.at(k=2, q=1)])
+    (True, False)
+    """
+    return (
+        problem.is_linear
+        and suits_cells(problem)
+        and all(_is_alike(*pair) for other in others for pair in zip(problem.statements, other.statements, strict=True))
+    )
 
 
 def _sources(solver: TreeSolver, changed: Sequence[dict[int, Form]]) -> Sources:

@@ -32,7 +32,7 @@ Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 
 SAME = 1e-9  # relative difference of numbers that are the same
-_SAMPLES = 3
+SAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     # Rules on cut cells in space have fewer digits.
     exact = layout.tree_domain.is_box or layout.reference.dimension < 3
     least, missed = min(tol, PLAIN) if exact else PLAIN, []
-    for tree in (root, _halved(root)):
+    for tree in (root, halved(root)):
         made, out, size = _balance(problem, layout, tree, flux)
         missed.append(made - out)
         if abs(missed[-1]) <= least * size:
@@ -99,7 +99,8 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     )
 
 
-def _halved(root: Cell) -> Cell:
+def halved(root: Cell) -> Cell:
+    """Return a tree with all cells halved along every axis."""
     return refined(root, {leaf: [(axis, None) for axis in range(len(leaf.size))] for leaf in leaves(root)})
 
 
@@ -152,7 +153,7 @@ def _is_known(problem: Problem, flux: _Flux) -> bool:
         if isinstance(statement.place, Opposite) and not is_constant:
             return False
         if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_SAMPLES, "kronecker", 1)
+            X, normals = statement.place.part.sample(SAMPLES, "kronecker", 1)
             scale = float(np.abs(flux.at(X, normals, list(flux.rows))).max())
             if _through(problem, flux, statement.place, X, normals, scale) is None:
                 return False
@@ -166,20 +167,13 @@ def _through(
 
     Conditions in other places may prescribe the rest. None where the flux is no sum of what all conditions give.
     """
-    given = [s for s in problem.statements if isinstance(s.place, OnPart)]
+    given = given_on_parts(problem)
     held = [s.place is place or s.place == place for s in given]
     if any(not s.form.is_linear or s.targets is not None for s in given):
         return None
-    slots = sorted({*flux.rows, *((term.field, term.multi_index) for s in given for term in s.form.terms)})
+    slots = sorted({*flux.rows, *slots_of(given)})
     wanted = flux.at(X, normals, slots)
-    rows, values = np.zeros((len(X), len(given), len(slots))), np.zeros((len(X), len(given)))
-    for k, (statement, own) in enumerate(zip(given, held, strict=True)):
-        here = np.ones(len(X), dtype=bool) if own else statement.place.part.contains(X)  # type: ignore[union-attr]
-        if here.any():
-            form = statement.form
-            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
-                rows[here, k, slots.index((term.field, term.multi_index))] += function(X[here], normals[here])
-            values[here, k] = -form.source_function(X[here], normals[here])
+    rows, values = linear_rows(given, place, X, normals, slots)
     shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
     if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > SAME * scale:
         return None
@@ -187,6 +181,41 @@ def _through(
     squares = np.square(wanted).sum(axis=1)
     flows = np.sqrt(squares) > SAME * scale
     return shares[:, held] * values[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
+
+
+def given_on_parts(problem: Problem) -> list[Statement]:
+    """Return the conditions on parts of the boundary."""
+    return [s for s in problem.statements if isinstance(s.place, OnPart)]
+
+
+def slots_of(given: Sequence[Statement]) -> set[Slot]:
+    """Return the fields and derivatives that occur in statements."""
+    return {(term.field, term.multi_index) for s in given for term in s.form.terms}
+
+
+def linear_rows(
+    given: Sequence[Statement], place: OnPart, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]
+) -> tuple[FloatArray, FloatArray]:
+    """Return linear conditions at points of a place: coefficients (points, conditions, slots), and values."""
+    rows, values = np.zeros((len(X), len(given), len(slots))), np.zeros((len(X), len(given)))
+    for k, statement in enumerate(given):
+        own, form = cast(OnPart, statement.place), statement.form
+        here = np.ones(len(X), dtype=bool) if own is place or own == place else own.part.contains(X)
+        if here.any():
+            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+                rows[here, k, slots.index((term.field, term.multi_index))] += function(X[here], normals[here])
+            values[here, k] = -form.source_function(X[here], normals[here])
+    return rows, values
+
+
+def boundary_rules(parts: Sequence[Any]) -> dict[OnPart, tuple[FloatArray, ...]]:
+    """Return points, normals and weights on every place of the boundary, of all parts of cells together."""
+    rules: dict[OnPart, list[Any]] = {}
+    for part in parts:
+        for place, rule in part.boundary.items():
+            rules.setdefault(place, []).append(rule)
+    names = ("points", "normals", "weights")
+    return {place: tuple(np.concatenate([getattr(r, n) for r in own]) for n in names) for place, own in rules.items()}
 
 
 def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple[float, float, float]:
@@ -198,14 +227,9 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple
     # Both signs count: a cell may take all it makes.
     source = flux.equation.form.source_function
     made = np.concatenate([-part.integrals * source(part.points) for part in parts])
-    rules: dict[Any, list[Any]] = {}
-    for part in parts:
-        for place, rule in part.boundary.items():
-            rules.setdefault(place, []).append(rule)
     whole, scale = flux.crossed(cast(Domain, problem.domain).boundary.quadrature(POINTS))
     out, covered = [np.zeros(0)], 0.0
-    for place, held in rules.items():
-        X, normals, weights = (np.concatenate([getattr(r, n) for r in held]) for n in ("points", "normals", "weights"))
+    for place, (X, normals, weights) in boundary_rules(parts).items():
         found = _through(problem, flux, place, X, normals, scale)
         if found is None:
             return 0.0, 0.0, 0.0

@@ -70,11 +70,20 @@ def _diffuses(evolution: Evolution, tops: dict[MultiIndex, sp.Expr]) -> bool:
     order, axes = sum(next(iter(tops))), len(X.T) - 1
     directions = rng.normal(size=(POINTS, axes))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    symbols, fixed = tuple(slot.symbol for slot in evolution.slots), all(slope.is_number for slope in tops.values())
-    for size in (0.0,) if fixed else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE):
-        values, symbol = size * rng.normal(size=(len(symbols), len(X))), np.zeros((len(X), POINTS))
+    slots, fixed = evolution.slots, all(slope.is_number for slope in tops.values())
+    symbols = tuple(slot.symbol for slot in slots)
+    used = {slot for slot in slots for slope in tops.values() if slot.symbol in slope.free_symbols}
+    first = evolution.first_values
+    if used <= first.keys() and not fixed:
+        X[:, -1] = evolution.limits[0]
+        states = [[first[slot](X) if slot in used else np.zeros(len(X)) for slot in slots]]
+    else:
+        sizes = (0.0,) if fixed else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE)
+        states = [list(size * rng.normal(size=(len(symbols), len(X)))) for size in sizes]
+    for values in states:
+        symbol = np.zeros((len(X), POINTS))
         for index, slope in tops.items():
-            factors = compile_function(slope, problem.domain.coordinates, symbols)(X, None, list(values))
+            factors = compile_function(slope, problem.domain.coordinates, symbols)(X, None, values)
             symbol += factors[:, None] * np.prod(directions ** np.array(index), axis=1)
         damping, sizes = (-1.0) ** (order // 2 + 1) * symbol.T, np.abs(symbol).max(axis=1)
         if not (damping > PLAIN * sizes).all() or sizes.min() <= PLAIN * np.median(sizes):
@@ -133,9 +142,12 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
 
 
 def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
-    """Return conditions, those of highest order first, without which there are just enough all along the boundary."""
+    """Return conditions without which there are just enough all along the boundary.
+
+    Those of lower order are kept first, and of the same order those that hold on more of the boundary.
+    """
     X, kept = sampled(problem), list[Statement]()
-    for statement in sorted(given, key=lambda s: s.form.order):
+    for statement in sorted(given, key=lambda s: (s.form.order, -counted(problem, X, [s]).sum())):
         if not (counted(problem, X, [*kept, statement]) > enough).any():
             kept.append(statement)
     if (counted(problem, X, kept) < enough).any():

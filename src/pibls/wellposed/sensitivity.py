@@ -8,8 +8,9 @@ cells cannot solve: a function of size one of which hardly anything is seen can 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
@@ -21,6 +22,7 @@ from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
+from pibls.cells.state import TreeState, projected
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
@@ -32,6 +34,7 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution.json_records import Network
 from pibls.system import Balanced, assemble
+from pibls.wellposed.boundary_counts import has, lacking
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -80,16 +83,20 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
     names = (symbol.name for symbol in problem.domain.coordinates)
     where = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, place, strict=True))
     change = f"a change of {field}, largest near {where},"
+    given = [s for s in problem.statements if not s.is_equation]
+    bare = "" if problem.domain.boundary.empty else lacking(problem, given, 1)[0]
+    remedy = f"{has(bare, 0).capitalize()}: give one there." if bare else ""
     if is_unseen:
+        missing = "a boundary part without one, an initial value or velocity, or a gauge such as Mean(u, 0)"
         return (
-            f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). Add "
-            "the condition that is missing: a boundary part without one, an initial value or velocity, or a gauge such "
-            "as Mean(u, 0). If the data are incompatible, there is no solution at all."
+            f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). "
+            f"{remedy or f'Add the condition that is missing: {missing}.'} If the data are incompatible, there is no "
+            "solution at all."
         )
+    backwards = "Data cannot determine it, as in a heat equation run backwards; give conditions at the other end."
     return (
         f"The solution is unstable: {change} of size one changes the equations and conditions by only {seen:.0e}, and "
-        "the finer it is the less. Data cannot determine it, as in a heat equation run backwards; give conditions at "
-        "the other end."
+        f"the finer it is the less. {remedy or backwards}"
     )
 
 
@@ -108,21 +115,57 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = 
     d = len(problem.domain.coordinates)
     made = near.of_degree(_DEGREE[d]).solver if near is not None else None
     solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
-    layout, before = solver.layout, solver.flops
-    roots = [_even(split_at_planes(layout.root), solver.rows.traces.periodic)]
+    before = solver.flops
+    # The finest first: it is the likeliest to have been solved before.
+    found = [_probed(solver, root, seed) for root in reversed(_even_trees(solver))]
+    return _sensitivity(problem, solver.layout, found[::-1], solver.flops - before)
+
+
+def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensitivity | None:
+    """Return the sensitivity of a nonlinear problem, linearised at a state; None where a coarse tree has little.
+
+    >>> from pibls import Dirichlet, Interval, coordinates, field, solve
+    >>> x = coordinates("x")
+    >>> u, line = field("u", x), Interval((x, 0, 1))
+    >>> problem = Problem(u.diff(x, 2) - u**3, line, [Dirichlet(u, 1)])
+    >>> sensitivity_at(problem, solve(problem, progress=False).network)
+    """
+    d = network.dimension
+    layout, zero = Layout(problem, draw_reference(d, _DEGREE[d], seed)), (0,) * d
+    found, spent = [], 0.0
+    for root in _even_trees(TreeSolver(Rows(layout))):
+        weights = projected(layout, root, lambda _, X: network.evaluate(X, [zero])[zero])
+        solver = TreeSolver(Rows(layout, TreeState(layout, weights)))
+        found.append(_probed(solver, root, seed))
+        spent += solver.flops
+        if found[-1][1] < SENSITIVE:
+            return None
+    return _sensitivity(problem, layout, found, spent)
+
+
+def _even_trees(solver: TreeSolver) -> list[Cell]:
+    """Return even trees from coarse to fine, each with all cells of the one before halved along every axis."""
+    d = solver.layout.reference.dimension
+    roots = [_even(split_at_planes(solver.layout.root), solver.rows.traces.periodic)]
     while len(roots) < _LEVELS[d]:
         roots.append(_even(roots[-1], tuple(range(d))))
-    # The finest first: it is the likeliest to have been solved before.
-    found = []
-    for root in reversed(roots):
-        fit = solver.solve(root)
-        # One draw may happen to have little of the change that is seen least.
-        found.append((fit, *max((solver.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0])))
-    fit, _, weights = found[0]
+    return roots
+
+
+def _probed(solver: TreeSolver, root: Cell, seed: int) -> tuple[Fit, float, dict[CellPart, FloatArray]]:
+    """Return a solution, its sensitivity, and the change that is seen least."""
+    fit = solver.solve(root)
+    # One draw may happen to have little of the change that is seen least.
+    return (fit, *max((solver.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0]))
+
+
+def _sensitivity(problem: Problem, layout: Layout, found: Sequence[Any], operations: float) -> Sensitivity:
+    fit, _, weights = found[-1]
     X = layout.tree_domain.domain.sample(500, "kronecker", 1)
     place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
-    sizes = tuple(size for _, size, _ in reversed(found))
-    return Sensitivity(problem, sizes, place, name, solver.flops - before, _is_local(layout, weights))
+    return Sensitivity(
+        problem, tuple(size for _, size, _ in found), place, name, operations, _is_local(layout, weights)
+    )
 
 
 def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:

@@ -9,22 +9,23 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex
-from pibls.problem.evaluate import compile_function
+from pibls.problem.evaluate import Function, compile_function
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, POINTS
 from pibls.solution.json_records import Network
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
+    from pibls.evolution.multipliers import Slot
 
 
 _WAVES = (1e2, 1e3, 1e4)  # radians per half side of the domain
 
 
-def unbounded_growth(evolution: Evolution, network: Network) -> str:
+def unbounded_growth(evolution: Evolution, network: Network | None = None) -> str:
     """Say how fast short waves grow, if they do so the faster the shorter they are, without bound; else an empty text.
 
-    That is Petrovskii's condition at places of the domain at the first time, linearised at a solution, or at the values
-    given there: what is never negative may be so in a solution.
+    That is Petrovskii's condition at places of the domain at the first time, linearised at the values given there;
+    where slopes of these are not known, at a solution.
     """
     growing, growth = _growing(evolution, network)
     if not growing.mean() > NEGLIGIBLE:
@@ -33,7 +34,8 @@ def unbounded_growth(evolution: Evolution, network: Network) -> str:
     return (
         f"The solution is unstable: the shorter waves are the faster they grow, without bound (with {_WAVES[0]:.0f} "
         f"radians per half side of the domain as exp({long:.1g} t), with {_WAVES[1]:.0f} as exp({short:.1g} t)), as in "
-        "a heat equation run backwards."
+        "a heat equation run backwards. Check the signs of the highest derivatives, or give conditions at the last "
+        "time instead."
     )
 
 
@@ -49,23 +51,17 @@ def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> b
     )
 
 
-def _growing(evolution: Evolution, network: Network, time: float | None = None) -> tuple[FloatArray, FloatArray]:
+def _growing(evolution: Evolution, network: Network | None, time: float | None = None) -> tuple[FloatArray, FloatArray]:
     """Return at which of some places short waves grow without bound at a time, or at first, and how fast waves grow."""
-    if evolution.space is None or evolution.multipliers:
+    first = evolution.first_values if time is None else {}
+    known = all(slot in first for slot in evolution.slots)
+    if evolution.space is None or evolution.multipliers or not (known or network is not None):
         return np.zeros(1, dtype=np.bool_), np.zeros((len(_WAVES), 1))
     coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
     X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
-    given = evolution.initial if time is None else {}
     if time is not None:
         X = np.column_stack([X[:, :-1], np.full(len(X), time)])
-    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
-    known = network.evaluate(X, [index for _, index in keys])
-    values = [
-        known[index][:, evolution.problem.field_names.index(name)]
-        if any(slot.multi_index) or slot.state not in given
-        else compile_function(given[slot.state], coordinates)(X)
-        for slot, (name, index) in zip(evolution.slots, keys, strict=True)
-    ]
+    values = [first[slot](X) for slot in evolution.slots] if known else _solved(evolution, network, X, first)
     slopes = {
         (name, slot): compile_function(slope, coordinates, symbols)(X, None, values)
         for name, own in evolution.slopes.items()
@@ -82,6 +78,19 @@ def _growing(evolution: Evolution, network: Network, time: float | None = None) 
     )
     faster = np.cbrt(np.divide(_WAVES[1:], _WAVES[:-1]))  # u_tt = u_x grows by the root of the wave number
     return (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0), growth
+
+
+def _solved(
+    evolution: Evolution, network: Network | None, X: FloatArray, first: Mapping[Slot, Function]
+) -> list[FloatArray]:
+    """Return the states and slopes that rates depend on at places: as given where that is known, else of a solution."""
+    assert network is not None
+    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
+    found, names = network.evaluate(X, [index for _, index in keys]), evolution.problem.field_names
+    return [
+        first[slot](X) if slot in first else found[index][:, names.index(name)]
+        for slot, (name, index) in zip(evolution.slots, keys, strict=True)
+    ]
 
 
 def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mapping[str, Any], wave: Any) -> FloatArray:

@@ -1,0 +1,181 @@
+"""Net sources of nonlinear equations: all that ∇·F(u) + G(u) = f makes must flow out, for any u.
+
+Where conditions prescribe F·n on all of the boundary, the integral of G(u) is known: that of f, less what flows out. If
+G has one sign for all u, as eᵘ and 1 + u² have, that number must have it, too. No iteration shows the contradiction: it
+runs away, or finds a compromise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from pibls.cells.linear import Start
+from pibls.cells.tree import leaves
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
+from pibls.problem.analysis import analysis_of
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.fluxes import divided
+from pibls.problem.printing import text
+from pibls.problem.statements import lowered
+from pibls.problem.symbols import Field, normal
+from pibls.refinement.standards import PLAIN, SLIGHT
+from pibls.wellposed.compatibility import (
+    SAME,
+    SAMPLES,
+    boundary_rules,
+    given_on_parts,
+    halved,
+    incompatibility,
+    linear_rows,
+    slots_of,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _NetSource:
+    """An equation ∇·F + G = f with a G that has one sign, or is zero."""
+
+    equation: Statement
+    flux: Form  # F·n
+    kept: sp.Expr  # G
+    sign: int  # of G: 0 where there is none
+    is_strict: bool  # whether G is never zero
+    source: Function  # −f
+
+
+def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
+    """Say by how much sources and prescribed fluxes differ, or that they leave a sum that no field can have.
+
+    ``start`` returns the data of the problem and a tree that resolves them; it is called only where needed.
+
+    >>> import pibls as pb
+    >>> from pibls.cells.linear import start_of
+    >>> x = pb.coordinates("x")
+    >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
+    >>> for source in (0, 1):
+    ...     problem = Problem(sp.Eq(-u.diff(x, 2) + sp.exp(u), source), rod, [pb.Neumann(u, 0)])
+    ...     print(imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))[52:99])
+    in the equation, exp(u) is positive for every u
+    <BLANKLINE>
+    """
+    if told := incompatibility(problem, tol, start):
+        return told
+    if problem.is_linear or problem.domain.time is not None or not problem.domain.space:
+        return ""
+    given = given_on_parts(problem)
+    # What repeats from face to face flows through, and what holds across interfaces may make or take something.
+    others = any(isinstance(s.place, Across | Opposite) for s in problem.statements)
+    if others or any(not s.form.is_linear or s.targets is not None for s in given):
+        return ""
+    try:
+        found = (_told(problem, net, tol, start) for net in problem.once(_net_sources))
+        return next(filter(None, found), "")
+    except ProblemError:
+        return ""  # coefficients may be infinite at the boundary, as in polar coordinates
+
+
+def _net_sources(problem: Problem) -> tuple[_NetSource, ...]:
+    """Return the nonlinear equations whose terms outside of divergences have one sign."""
+    found = []
+    for written, equation in zip(problem.equations, analysis_of(problem).equations, strict=True):
+        if equation.form.is_linear:
+            continue
+        flux, rest = _separated(written, problem.domain.space)
+        kept = [term for term in sp.Add.make_args(rest) if term.has(Field)]
+        sign, is_strict = _sign(sp.Add(*kept))
+        if flux != 0 and sign is not None:
+            form = lowered(flux, problem.domain, "the flux", normals=True)
+            source = compile_function(sp.Add(*kept) - rest, problem.domain.coordinates)
+            found.append(_NetSource(equation, form, sp.Add(*kept), sign, is_strict, source))
+    return tuple(found)
+
+
+def _separated(written: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr, sp.Expr]:
+    """Return F·n of an equation, and all else: derivatives with constant factors are divergences, too."""
+    found, rest = divided(written, space)
+    flux = sp.S.Zero if found is None else found
+    for term in sp.Add.make_args(sp.expand(rest)):
+        factor, others = term.as_independent(*space)
+        if isinstance(others, sp.Derivative) and isinstance(others.expr, Field) and len(others.variable_count) == 1:
+            (symbol, count) = others.variable_count[0]
+            flux += factor * normal(symbol) * others.expr.diff(symbol, count - 1)
+            rest -= term
+    return flux, sp.expand(rest)
+
+
+def _sign(expression: sp.Expr) -> tuple[int | None, bool]:
+    """Return the sign of an expression of real fields, None where they decide, and whether it is never zero."""
+    if expression == 0:
+        return 0, False
+    atoms = sorted(expression.atoms(sp.Derivative) | expression.atoms(Field), key=lambda a: not a.is_Derivative)
+    real = expression.subs({atom: sp.Dummy(real=True) for atom in atoms})
+    if real.is_nonnegative or real.is_nonpositive:
+        return (1 if real.is_nonnegative else -1), bool(real.is_positive or real.is_negative)
+    return None, False
+
+
+def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Start]) -> str:
+    data, root = start()
+    layout, left = data.rows.layout, []
+    for tree in (root, halved(root)):
+        parts = layout.parts_of(leaves(tree))
+        made = np.concatenate([part.integrals * net.source(part.points) for part in parts])
+        out = [_flowing(problem, net, place, *rule) for place, rule in boundary_rules(parts).items()]
+        if any(own is None for own in out):
+            return ""
+        through = np.concatenate([own for own in out if own is not None])
+        size = float(np.abs(made).sum() + np.abs(through).sum())
+        left.append((float(made.sum()), float(through.sum())))
+        gap, least = left[-1][0] - left[-1][1], min(tol, PLAIN) * size
+        # Of the sign that G has, the sum of G must be; where G is never zero, nor is its sum.
+        possible = net.sign * gap > SAME * size if net.is_strict else net.sign * gap >= -least
+        if possible if net.sign else abs(gap) <= least:
+            return ""
+    (before, _), (total, out_of) = left
+    if abs(total - before) > SLIGHT * abs(total):
+        return ""
+    return _in_words(net, total, out_of)
+
+
+def _in_words(net: _NetSource, made: float, out: float) -> str:
+    words = f"The equations and conditions contradict each other: in {net.equation.name}, "
+    fields = ", ".join(sorted({call.label for call in net.kept.atoms(Field)}))
+    has = f"{text(net.kept)} is {'' if net.is_strict else 'not '}"
+    has += ("positive", "negative")[(net.sign < 0) == net.is_strict]
+    sources = f"the source adds up to {made:.6g}, and by the conditions {out:.6g} flows out"
+    if not net.sign:
+        return f"{words}{sources}. Check signs and values."
+    return f"{words}{has} for every {fields}, and its integral must be {made - out:.6g}: {sources}. Check the signs."
+
+
+def _flowing(
+    problem: Problem, net: _NetSource, place: OnPart, X: FloatArray, normals: FloatArray, weights: FloatArray
+) -> FloatArray | None:
+    """Return the flux out at points of a place; None where the conditions there do not determine it.
+
+    They do where it is the same for all states that meet them.
+    """
+    given = given_on_parts(problem)
+    own = [(term.field, term.multi_index) for term in net.flux.terms]
+    slots = sorted({*own, *slots_of(given)})
+    rows, values = linear_rows(given, place, X, normals, slots)
+    inverse, rng, found, scale = np.linalg.pinv(rows), np.random.default_rng(0), [], 0.0
+    for _ in range(SAMPLES):
+        state = rng.standard_normal((len(X), len(slots)))
+        missed = np.einsum("pcs,ps->pc", rows, state) - values
+        for meets in (False, True):
+            at = state - meets * np.einsum("psc,pc->ps", inverse, missed)
+            flow = net.flux.residual_at(X, normals, [at[:, slots.index(slot)] for slot in own])
+            if not np.isfinite(flow).all():
+                return None
+            scale = max(scale, float(np.abs(flow).max()))
+        found.append(flow)
+    if max(float(np.abs(other - found[0]).max()) for other in found) > SAME * scale:
+        return None
+    return np.asarray(weights * found[0])

@@ -1,0 +1,123 @@
+"""Nonlinear problems that determine no solution are told so, with a number; those like them are solved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy as sp
+
+import pibls as pb
+from internals import first_word
+
+x, y, t = pb.coordinates("x y t")
+u, w, c, h = pb.field("u", x, y), pb.field("w", x), pb.field("c", t), pb.field("h", x, t)
+LINE, SQUARE, DISK = pb.Interval((x, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1)), pb.Disk((x, y), (0, 0), 1)
+ROAD = LINE * pb.TimeInterval(t, 0, 1)
+WAVE = sp.sin(sp.pi * x)
+START = pb.Initial(h, WAVE)
+
+
+@pytest.mark.parametrize(
+    ("equation", "domain", "conditions", "words"),
+    [
+        # Nothing takes away what is made.
+        (sp.Eq(-pb.laplacian(u) + sp.exp(u), 0), SQUARE, [pb.Neumann(u, 0)], "exp(u) is positive for every u"),
+        (sp.Eq(-pb.laplacian(u), 1 + u**2), DISK, [pb.Neumann(u, 0)], "its integral must be 3.14159"),
+        (
+            sp.Eq(-pb.div((1 + u**2) * pb.grad(u)), 1),
+            SQUARE,
+            [pb.Neumann(u, 0)],
+            "adds up to 1, and by the conditions 0",
+        ),
+        # A level that is free, though the field occurs itself.
+        (sp.Eq(-pb.div([(1 + w**2) * w.diff(x)]), sp.cos(sp.pi * x)), LINE, [pb.Neumann(w, 0)], "is not unique"),
+        # A side without a condition, where the coefficient may vanish.
+        (
+            sp.Eq(pb.laplacian(u**2), 0),
+            SQUARE,
+            [pb.Dirichlet(u, 1 + x, on=SQUARE.left | SQUARE.right | SQUARE.top)],
+            "Bottom has no condition",
+        ),
+    ],
+)
+def test_after_a_glance(equation: Any, domain: Any, conditions: Any, words: str) -> None:
+    problem = pb.Problem(equation, domain, conditions)
+    assert not first_word(problem)
+    solution = pb.solve(problem, tol=1e-4, progress=False)
+    assert (solution.status, words in solution.diagnostics.message) == ("ill-posed", True)
+    # The work of a solve of a problem with a solution, not all of the budget.
+    assert solution.diagnostics.operations < 1e10
+
+
+@pytest.mark.parametrize(
+    ("equation", "conditions", "words"),
+    [
+        (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, 1 + x), pb.Dirichlet(h, 1, on=ROAD.left)], "right has no"),
+        (sp.Eq(h.diff(t) + (1 + h**2) * h.diff(x), 0), [START], "left has no condition, and h enters there"),
+        (
+            sp.Eq(h.diff(t), h.diff(x)),
+            [START, pb.Dirichlet(h, 0, on=ROAD.left)],
+            "right has no condition, and h enters",
+        ),
+        (sp.Eq(h.diff(t) + h * h.diff(x), 0), [START, pb.Dirichlet(h, 0)], "t = 0.318, x = 1 characteristics meet"),
+        (sp.Eq(h.diff(t), -h.diff(x, 2) - h**3), [START, pb.Dirichlet(h, 0)], "as exp(4e+04 t)"),
+    ],
+)
+def test_of_evolutions_before_anything_is_solved(equation: Any, conditions: Any, words: str) -> None:
+    assert words in first_word(pb.Problem(equation, ROAD, conditions))
+
+
+@pytest.mark.parametrize(
+    ("equation", "conditions"),
+    [
+        # Waves that spread have characteristics that never meet, and need nothing where they leave.
+        (sp.Eq(h.diff(t) + h * h.diff(x), 0), [pb.Initial(h, x), pb.Dirichlet(h, 0, on=ROAD.left)]),
+        (sp.Eq(h.diff(t) + h.diff(x), -(h**3)), [START, pb.Dirichlet(h, 0, on=ROAD.left)]),
+        # Characteristics would meet, but leave before.
+        (sp.Eq(h.diff(t) + (2 + h / 4) * h.diff(x), 0), [START, pb.Dirichlet(h, 0, on=ROAD.left)]),
+        # Short waves are damped, though long ones grow.
+        (sp.Eq(h.diff(t), -h.diff(x, 2) - h.diff(x, 4)), [pb.Initial(h, WAVE), pb.Periodic(h, x)]),
+        # Where there is no gas, none spreads, and nothing need be given.
+        (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, 1 - x), pb.Dirichlet(h, 1, on=ROAD.left)]),
+    ],
+)
+def test_nothing_is_said_of_evolutions_like_them(equation: Any, conditions: Any) -> None:
+    assert not first_word(pb.Problem(equation, ROAD, conditions))
+
+
+class TestResting:
+    @pytest.mark.parametrize("power", [sp.Rational(1, 2), sp.Rational(2, 3)])
+    @pytest.mark.parametrize("rest", [0, 2])
+    def test_a_solution_may_leave_at_will(self, power: sp.Expr, rest: int) -> None:
+        start = [pb.Initial(c, rest)]
+        equation = sp.Eq(c.diff(t), sp.Abs(c - rest) ** power)
+        assert "is not unique: c = " in first_word(pb.Problem(equation, pb.TimeInterval(t, 0, 1), start))
+
+    @pytest.mark.parametrize(
+        "rate",
+        [
+            c - c**2,  # Lipschitz
+            -sp.sign(c) * sp.sqrt(sp.Abs(c)),  # it comes back
+            1 + sp.sqrt(sp.Abs(c)),  # it is no state of rest
+        ],
+    )
+    def test_others_may_not(self, rate: sp.Expr) -> None:
+        problem = pb.Problem(sp.Eq(c.diff(t), rate), pb.TimeInterval(t, 0, 1), [pb.Initial(c, 0)])
+        assert not first_word(problem)
+
+    def test_from_the_other_end_it_is_the_other_way_round(self) -> None:
+        for sign, side in ((-1, LINE.right), (1, LINE.left)):
+            equation = sp.Eq(w.diff(x), 2 * sign * sp.sqrt(w))
+            assert "wherever it likes" in first_word(pb.Problem(equation, LINE, [pb.Dirichlet(w, 0, on=side)]))
+            assert not first_word(pb.Problem(equation, LINE, [pb.Dirichlet(w, 1, on=side)]))
+
+
+@pytest.mark.parametrize("level", [1, 5])
+def test_a_closed_box_with_a_reaction_is_solved(level: int) -> None:
+    exact = sp.log(level + sp.cos(sp.pi * x) / 2)
+    source = (-w.diff(x, 2) + sp.exp(w)).subs(w, exact).doit()
+    problem = pb.Problem(sp.Eq(-w.diff(x, 2) + sp.exp(w), source), LINE, [pb.Neumann(w, 0)], exact=exact)
+    solution = pb.solve(problem, progress=False)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
