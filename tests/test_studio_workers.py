@@ -52,8 +52,8 @@ def session(loop):
     crew = Crew(Allowance(seconds=60.0, look=60.0, room=2 * 2**30))
     own = Session(crew, MEMBRANE)
     yield own
-    loop.run_until_complete(own.close())
-    loop.run_until_complete(crew.dismiss())
+    own.close()
+    crew.dismiss()
 
 
 def read(loop, session, text):
@@ -233,8 +233,8 @@ def test_a_problem_that_would_need_a_terabyte_is_refused_in_words(loop, session)
             words = str(error)
         assert any(word in words for word in ("memory", "deadline", "seconds", "tolerance"))
     finally:
-        loop.run_until_complete(own.close())
-        loop.run_until_complete(crew.dismiss())
+        own.close()
+        crew.dismiss()
     assert read(loop, session, MEMBRANE)["error"] is None  # other pages go on
 
 
@@ -254,7 +254,7 @@ def test_a_worker_that_is_killed_or_late_is_told_and_replaced(loop, session):
     with pytest.raises(InputError, match="no solution yet"):
         asked(loop, session, "probe", place=[0, 0])
     with pytest.raises(DeadlineError, match="took more than"):
-        loop.run_until_complete(session.desk.ask("read", {"text": PLATE, "folder": session.folder}, 1e-6))
+        loop.run_until_complete(session.crew.desk().ask("read", {"text": PLATE, "folder": session.folder}, 1e-6))
     assert read(loop, session, PLATE)["error"] is None
     assert solved(loop, session, MEMBRANE)[0]["status"] == "converged"
 

@@ -28,9 +28,9 @@ def studio(
     Only this machine can reach it, and only with the token in its address. Ctrl-C ends it.
     """
     with told(debug):
-        from pibls.studio.serving import nicegui, serve
+        from pibls.studio.serving import require_packages, serve
 
-        nicegui()
+        require_packages()
         text = starter(_FIRST) if file is None else _text(file)
         starters = {kind: starter(kind) for kind in kinds()}
         place = None if file is None else file.resolve()

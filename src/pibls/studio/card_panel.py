@@ -19,7 +19,8 @@ Record = dict[str, Any]
 KINDS: Mapping[str, str] = {
     "dirichlet": "Fixed value",
     "neumann": "Flux",
-    "robin": "Convection",
+    "convection": "Convection",
+    "robin": "Robin",
     "condition": "Equation",
     "initial": "Initial value",
     "periodic": "Periodic",
@@ -181,14 +182,19 @@ class CardPanel:
                 field.style("grid-column: 2 / 4")
                 self.fields["parameter", name] = (None, field)
             else:
-                low, high = self._range(name, float(parameter["value"]))
-                slider = ui.slider(min=low, max=high, step=(high - low) / 200, value=float(parameter["value"]))
-                slider.props(f'dense aria-label="Slider of {name}"')
+                slider = ui.element("input").props(f'type=range aria-label="Slider of {name}"')
+                slider.on("input", lambda e: self._slid(name, e.args), js_handler="(e) => emit(e.target.valueAsNumber)")
+                self._put_slider(slider, name, float(parameter["value"]))
                 number = ui.number(value=parameter["value"]).props(f'dense borderless aria-label="Value of {name}"')
-                slider.on_value_change(lambda e: self._slid(name, e.value))
                 number.on_value_change(lambda e: self._numbered(name, e.value))
                 self.fields["parameter", name] = (slider, number)
             self._remove("parameter", lambda: self.page.edit(without, ("parameters", name)))
+
+    def _put_slider(self, slider: Any, name: str, value: float) -> None:
+        low, high = self._range(name, value)
+        slider.props["min"], slider.props["max"], slider.props["step"] = low, high, (high - low) / 200
+        slider.props["value"] = value
+        slider.update()
 
     def _range(self, name: str, value: float) -> tuple[float, float]:
         low, high = self.ranges.get(name, (0.0, 0.0))
@@ -215,10 +221,8 @@ class CardPanel:
         for own in record["parameters"]:
             slider, field = self.fields["parameter", own["name"]]
             self._set(field, own["value"] if own["slides"] else str(own["value"]))
-            if slider is not None and slider.value != own["value"]:
-                low, high = self._range(own["name"], float(own["value"]))
-                slider.props(f"min={low} max={high} step={(high - low) / 200}")
-                self._set(slider, own["value"])
+            if slider is not None and slider.props["value"] != own["value"]:
+                self._put_slider(slider, own["name"], float(own["value"]))
         tol = self.fields["tol"]
         if record["tol"] not in tol.options:
             tol.options = {**tol.options, record["tol"]: f"{record['tol']:g}"}
@@ -276,10 +280,13 @@ class CardPanel:
     def _slid(self, name: str, value: Any) -> None:
         if self.showing or value is None:
             return
+        short = float(f"{float(value):.6g}")
+        slider, number = self.fields["parameter", name]
+        slider.props["value"] = short  # as it is on the page already
         self.showing = True
-        self._set(self.fields["parameter", name][1], float(f"{float(value):.6g}"))
+        self._set(number, short)
         self.showing = False
-        self.page.slide(name, float(f"{float(value):.6g}"))
+        self.page.slide(name, short)
 
     def _numbered(self, name: str, value: Any) -> None:
         if not self.showing and value is not None:

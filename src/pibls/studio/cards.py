@@ -32,6 +32,7 @@ _FORMULAS = {
     "initial": "{u} = {value}",
     "neumann": "dn({u}) = {value}",
     "robin": _ROBIN,
+    "convection": "flux({u}) = ({h})*(({ambient}) - ({u}))",
     "condition": "{equation}",
 }
 
@@ -146,7 +147,7 @@ def _condition(table: Mapping[str, Any], names: Names | None) -> Record:
     entries = {key: value for key, value in table.items() if key not in ("kind", "on")}
     record: Record = {"kind": kind, "on": [on] if isinstance(on, str) else on, "entries": entries}
     fields = list(names.fields) if names is not None else ["u"]
-    words = {"u": fields[0] if fields else "u", "value": 0, "alpha": 1, "beta": 1} | entries
+    words = {"u": fields[0] if fields else "u", "value": 0, "alpha": 1, "beta": 1, "h": 1, "ambient": 0} | entries
     pattern = "{equation}" if "equation" in table else _FORMULAS.get(kind, "")
     if "equation" in pattern and "equation" not in table:
         pattern = ""
@@ -158,7 +159,7 @@ def _own_error(formula: Record, entries: Mapping[str, Any], names: Names | None)
     """Return the error of the entry that a formula fails by, with its place in that entry."""
     if formula["error"] is None or names is None:
         return None
-    for key in ("u", "value", "alpha", "beta", "equation"):
+    for key in ("u", "value", "alpha", "beta", "h", "ambient", "equation"):
         if key in entries:
             try:
                 (read_equation if key == "equation" else read_expression)(Text.plain(str(entries[key])), names)

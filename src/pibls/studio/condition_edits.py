@@ -13,6 +13,7 @@ from pibls.text.positions import Path
 NEEDS: Mapping[str, Mapping[str, Any]] = {
     "dirichlet": {"value": "0"},
     "neumann": {"value": "0"},
+    "convection": {"h": "1", "ambient": "0"},
     "robin": {"alpha": "1", "beta": "1", "value": "0"},
     "condition": {"equation": "u = 0"},
     "initial": {"value": "0"},
@@ -20,7 +21,7 @@ NEEDS: Mapping[str, Mapping[str, Any]] = {
 }
 """The entries that a new condition of a kind has."""
 
-ON_BOUNDARY = ("dirichlet", "neumann", "robin", "condition")
+ON_BOUNDARY = ("dirichlet", "neumann", "convection", "robin", "condition")
 """The kinds that hold on parts of the boundary."""
 
 

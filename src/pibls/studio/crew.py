@@ -7,8 +7,10 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +39,8 @@ class Allowance:
         Solves at one time.
     waiting
         Solves that may wait for their turn.
+    desks
+        Workers that read for all pages.
     upload
         Bytes of one file.
     """
@@ -48,34 +52,30 @@ class Allowance:
     pause: float = 0.25
     together: int = 2
     waiting: int = 8
+    desks: int = 3
     upload: int = 8 * 2**20
 
 
 class WorkerProcess:
     """One worker process: it answers one question at a time."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.turn = asyncio.Lock()
-
-    @classmethod
-    async def start(cls, room: int) -> WorkerProcess:
+    def __init__(self, room: int) -> None:
         """Start a process; it can be asked at once, and answers when it has loaded the library."""
         alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "pibls.studio.worker", str(room)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            limit=2**27,
+        self.process = subprocess.Popen(  # noqa: S603, our own module and a number
+            [sys.executable, "-m", "pibls.studio.worker", str(room)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env={**os.environ, **alone},
         )
-        return cls(process)
+        self.turn = asyncio.Lock()
+        self.reader = ThreadPoolExecutor(1)
 
     @property
     def alive(self) -> bool:
         """Whether the process is still there."""
-        return self.process.returncode is None
+        return self.process.poll() is None
 
     async def ask(
         self, task: str, given: Record, seconds: float, tell: Callable[[Record], None] | None = None
@@ -85,22 +85,19 @@ class WorkerProcess:
             try:
                 return await asyncio.wait_for(self._answer(task, given, tell), seconds)
             except TimeoutError:
-                await self.end()
+                self.end()
                 raise DeadlineError(
                     f"This took more than {seconds:.0f} seconds and was ended. Make the problem smaller, or ask for a "
                     "larger tolerance."
                 ) from None
             except asyncio.CancelledError:
-                await self.end()
+                self.end()
                 raise
 
     async def _answer(self, task: str, given: Record, tell: Callable[[Record], None] | None) -> Record:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        with contextlib.suppress(ConnectionError):
-            self.process.stdin.write(json.dumps({"task": task, "given": given}).encode() + b"\n")
-            await self.process.stdin.drain()
-        while line := await self.process.stdout.readline():
+        line = json.dumps({"task": task, "given": given}).encode() + b"\n"
+        await self._threaded(self._write, line)
+        while line := await self._threaded(self._read):
             record: Record = json.loads(line)
             if "done" in record:
                 found: Record = record["done"]
@@ -109,61 +106,81 @@ class WorkerProcess:
                 raise InputError(record["refused"])
             if "progress" in record and tell is not None:
                 tell(record["progress"])
+        self.end()
         raise ResourceError(
             "The process of this solve ended before it had an answer, perhaps for want of memory. Ask for a larger "
             "tolerance, or make the problem smaller."
         )
 
+    async def _threaded(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Wait for a pipe in a thread of the worker's own: not every system can wait for pipes otherwise."""
+        return await asyncio.get_running_loop().run_in_executor(self.reader, work, *given)
+
+    def _write(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it has ended, which the answer tells
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+
+    def _read(self) -> bytes:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
     def interrupt(self) -> None:
         """Have a solve end with the best solution so far."""
         if self.alive:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGINT)
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """End the process."""
-        if self.alive:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
-        with contextlib.suppress(ProcessLookupError):
-            await self.process.wait()
+        self.process.kill()
+        self.process.wait()
+        self.reader.shutdown(wait=True)
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 @dataclass
 class Crew:
-    """The workers of all pages: one is always ready, and only a few solve at one time."""
+    """The workers of all pages: some read for everyone, one is always ready, and only a few solve at one time."""
 
     allowance: Allowance = field(default_factory=Allowance)
     running: int = 0
     queued: int = 0
-    _spare: asyncio.Task[WorkerProcess] | None = None
+    _desks: list[WorkerProcess] = field(default_factory=list)
+    _benches: list[WorkerProcess] = field(default_factory=list)
+    _spare: WorkerProcess | None = None
     _free: asyncio.Semaphore | None = None
-    _hired: set[WorkerProcess] = field(default_factory=set)
-    _idle: list[WorkerProcess] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Have a worker started before anyone asks for it."""
-        if self._spare is None:
-            self._spare = asyncio.create_task(WorkerProcess.start(self.allowance.room))
+        if self._spare is None or not self._spare.alive:
+            self._spare = WorkerProcess(self.allowance.room)
 
-    async def hire(self) -> WorkerProcess:
-        """Return a worker that nobody else has."""
-        while self._idle:
-            if (idle := self._idle.pop()).alive:
-                return idle
+    def hire(self) -> WorkerProcess:
+        """Return a worker that nobody else has, for the solves of one page."""
         self.prepare()
-        assert self._spare is not None
-        spare, self._spare = self._spare, None
-        worker = await spare
-        self._hired = {own for own in self._hired if own.alive} | {worker}
+        worker, self._spare = self._spare, None
+        assert worker is not None
+        self._benches = [own for own in self._benches if own.alive] + [worker]
         return worker
 
-    async def release(self, worker: WorkerProcess) -> None:
-        """Take back a worker that keeps nothing of its page: it serves the next one, or ends."""
-        if worker.alive and not worker.turn.locked() and not self._idle:
-            self._idle.append(worker)
-        else:
-            await worker.end()
+    def desk(self) -> WorkerProcess:
+        """Return a worker that reads for everyone: one that is free, or one more where all are busy."""
+        self._desks = [own for own in self._desks if own.alive]
+        free = [own for own in self._desks if not own.turn.locked()]
+        if not free and len(self._desks) < self.allowance.desks:
+            free = [self.hire()]
+            self._desks += free
+        return (free or self._desks)[0]
+
+    async def look(self, task: str, given: Record) -> Record:
+        """Ask a worker that reads."""
+        found = await self.desk().ask(task, given, self.allowance.look)
+        self.prepare()  # not before, as two that load at one time take twice as long
+        return found
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -187,11 +204,8 @@ class Crew:
             self.running -= 1
             self._free.release()
 
-    async def dismiss(self) -> None:
+    def dismiss(self) -> None:
         """End all workers."""
-        if self._spare is not None:
-            self._hired.add(await self._spare)
-            self._spare = None
-        for worker in self._hired:
-            await worker.end()
-        self._hired, self._idle = set(), []
+        for worker in {*self._benches, *self._desks, *([self._spare] if self._spare else [])}:
+            worker.end()
+        self._benches, self._desks, self._spare = [], [], None

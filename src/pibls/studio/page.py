@@ -224,7 +224,7 @@ class StudioPage:
 
     def cancel(self) -> None:
         """End the solve that runs."""
-        self.start(self.session.cancel())
+        self.session.cancel()
 
     def press(self, name: str) -> None:
         """Do as a key of the keyboard says."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pibls.errors import MissingDependencyError
 from pibls.studio.crew import Allowance, Crew
 from pibls.studio.doorkeeper import Doorkeeper
-from pibls.studio.page import StudioPage
-from pibls.studio.session import Session
 
 HERE = "127.0.0.1"
 _STATIC = Path(__file__).parent / "static"
@@ -20,18 +19,13 @@ _HEAD = """<link rel="stylesheet" href="/studio/studio.css"><script src="/studio
 <script src="/studio/picture.js"></script><script src="/studio/keys.js"></script>"""
 
 
-def nicegui() -> Any:
-    """Return the package that pages are made with, or say how to install it."""
-    try:
-        import latex2mathml.converter
-        import nicegui
-    except ImportError:
+def require_packages() -> None:
+    """Refuse to go on without the packages that pages are made with, and say how to install them."""
+    if not all(find_spec(name) for name in ("nicegui", "latex2mathml")):
         raise MissingDependencyError(
             "The studio needs the packages nicegui and latex2mathml, which are not installed. Install them with pip "
             "install 'pibls[studio]'."
-        ) from None
-    del latex2mathml
-    return nicegui
+        )
 
 
 def free_port() -> int:
@@ -56,13 +50,32 @@ def serve(
     New pages start with the ``text``, which is saved to ``path`` if it came from there; files that it names lie beside
     it. ``tell`` is called with the address, and a browser opens if it shall ``show``.
     """
-    app, ui = nicegui().app, nicegui().ui
-    own, token = port or free_port(), secrets.token_urlsafe(24)
+    require_packages()
     crew = Crew(allowance or Allowance())
+    crew.prepare()  # it loads while the packages of the page do
+    try:
+        _serve(crew, text, starters, path, port or free_port(), show, tell)
+    finally:
+        crew.dismiss()
+
+
+def _serve(
+    crew: Crew,
+    text: str,
+    starters: Mapping[str, str],
+    path: Path | None,
+    port: int,
+    show: bool,
+    tell: Callable[[str], None],
+) -> None:
+    from nicegui import app, ui
+
+    from pibls.studio.page import StudioPage
+    from pibls.studio.session import Session
+
+    token = secrets.token_urlsafe(24)
     app.add_static_files("/studio", _STATIC)
-    app.add_middleware(Doorkeeper, port=own, token=token, largest=crew.allowance.upload)
-    app.on_startup(crew.prepare)
-    app.on_shutdown(crew.dismiss)
+    app.add_middleware(Doorkeeper, port=port, token=token, largest=crew.allowance.upload)
 
     @ui.page("/", title="pibls studio", favicon="∫")  # type: ignore[untyped-decorator]
     async def index(client: Any) -> None:
@@ -78,11 +91,11 @@ def serve(
             page.open_fragment(str(fragment))
         page.changed()
 
-    address = f"http://{HERE}:{own}/?token={token}"
+    address = f"http://{HERE}:{port}/?token={token}"
     tell(address)
     ui.run(
         host=HERE,
-        port=own,
+        port=port,
         title="pibls studio",
         show=f"/?token={token}" if show else False,
         reload=False,

@@ -25,7 +25,6 @@ class Session:
         self.crew = crew
         self.history = History(text)
         self.folder = tempfile.mkdtemp(prefix="pibls-studio-")
-        self.desk: WorkerProcess | None = None
         self.bench: WorkerProcess | None = None
         self.solved = ""  # the text that the solution at hand belongs to
         self.solving = False
@@ -56,12 +55,8 @@ class Session:
         return plain
 
     async def look(self, task: str, **given: Any) -> Record:
-        """Ask the worker that reads."""
-        if self.desk is None or not self.desk.alive:
-            self.desk = await self.crew.hire()
-        found = await self.desk.ask(task, given, self.crew.allowance.look)
-        self.crew.prepare()  # not before, as two that load at one time take twice as long
-        return found
+        """Ask a worker that reads."""
+        return await self.crew.look(task, given)
 
     async def read(self) -> Record:
         """Return everything that a page shows of the problem file."""
@@ -84,7 +79,7 @@ class Session:
 
     async def _solved(self, picture: Record, tell: Callable[[Record], None], again: bool) -> Record:
         if self.bench is None or not self.bench.alive:
-            self.bench, again = await self.crew.hire(), False
+            self.bench, again = self.crew.hire(), False
         text, seconds = self.text, self.crew.allowance.seconds
         given: Record = {"text": text, "deadline": seconds, "picture": picture}
         if not (again and self.solved):
@@ -96,8 +91,8 @@ class Session:
         return found
 
     async def measure(self, task: str, **given: Any) -> Record:
-        """Ask the worker that has the solution for a picture, a number or a file."""
-        if self.bench is None or not self.bench.alive or not self.solved:
+        """Ask the worker that has the solution for a picture, a number or a file; it waits for a solve that runs."""
+        if self.bench is None or not self.bench.alive or not (self.solved or self.solving):
             raise InputError("There is no solution yet. Press Solve first.")
         return await self.bench.ask(task, given, self.crew.allowance.seconds)
 
@@ -110,16 +105,14 @@ class Session:
         finally:
             place.unlink()
 
-    async def cancel(self) -> None:
+    def cancel(self) -> None:
         """End a solve with the best solution so far."""
         if self.bench is not None and self.solving:
             self.bench.interrupt()
 
-    async def close(self) -> None:
-        """End the workers and remove the folder."""
-        if self.desk is not None:
-            await self.crew.release(self.desk)
+    def close(self) -> None:
+        """End the worker and remove the folder."""
         if self.bench is not None:
-            await self.bench.end()
+            self.bench.end()
         with contextlib.suppress(OSError):
             shutil.rmtree(self.folder)
