@@ -307,6 +307,24 @@ def test_a_cancelled_solve_gives_its_best_solution_or_says_that_there_is_none(lo
     assert solved(loop, session, MEMBRANE)[0]["status"] == "converged"
 
 
+def test_a_solve_that_waits_can_be_cancelled(loop):
+    crew = Crew(Allowance(together=1))
+    own = Session(crew, MEMBRANE)
+
+    async def cancelled():
+        async with crew.turn():
+            work = asyncio.ensure_future(own.solve(PICTURE, lambda _: None))
+            while not crew.queued:
+                await asyncio.sleep(0)
+            own.cancel()
+            await work
+
+    with pytest.raises(InputError, match="cancelled before its turn"):
+        loop.run_until_complete(cancelled())
+    assert (crew.queued, own.solving, own.bench) == (0, False, None)
+    own.close()
+
+
 def test_the_state_is_plain_json(loop, session):
     found = read(loop, session, PLATE)
     assert json.loads(json.dumps(found)) == found

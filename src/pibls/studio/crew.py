@@ -70,6 +70,7 @@ class WorkerProcess:
             env={**os.environ, **alone},
         )
         self.turn = asyncio.Lock()
+        self.ready = self.cancelled = False
         self.reader = ThreadPoolExecutor(1)
 
     @property
@@ -82,6 +83,7 @@ class WorkerProcess:
     ) -> Record:
         """Return the answer to a request; progress is told on the way, and refusals are raised in words."""
         async with self.turn:
+            self.cancelled = False
             try:
                 return await asyncio.wait_for(self._answer(task, given, tell), seconds)
             except TimeoutError:
@@ -99,6 +101,7 @@ class WorkerProcess:
         await self._threaded(self._write, line)
         while line := await self._threaded(self._read):
             record: Record = json.loads(line)
+            self.ready = True
             if "done" in record:
                 found: Record = record["done"]
                 return found
@@ -107,6 +110,8 @@ class WorkerProcess:
             if "progress" in record and tell is not None:
                 tell(record["progress"])
         self.end()
+        if self.cancelled:
+            raise InputError("It was cancelled before there was a solution.")
         raise ResourceError(
             "The process of this solve ended before it had an answer, perhaps for want of memory. Ask for a larger "
             "tolerance, or make the problem smaller."
@@ -127,9 +132,11 @@ class WorkerProcess:
         return self.process.stdout.readline()
 
     def interrupt(self) -> None:
-        """Have a solve end with the best solution so far."""
+        """Have a solve end with the best solution so far; asked twice, or before it began, at once."""
+        gently = self.ready and not self.cancelled
+        self.cancelled = True
         if self.alive:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGINT if gently else signal.SIGTERM)
 
     def end(self) -> None:
         """End the process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import shutil
@@ -28,6 +29,7 @@ class Session:
         self.bench: WorkerProcess | None = None
         self.solved = ""  # the text that the solution at hand belongs to
         self.solving = False
+        self._queued: asyncio.Task[Any] | None = None
         if beside is not None:
             self._bring(text, beside)
 
@@ -70,12 +72,17 @@ class Session:
         """Solve the problem in a worker of its own, and return its status and its picture."""
         if self.solving:
             raise InputError("A solve is running already. Wait for it, or cancel it.")
-        self.solving = True
+        self.solving, self._queued = True, asyncio.current_task()
         try:
             async with self.crew.turn():
+                self._queued = None
                 return await self._solved(picture, tell, again)
+        except asyncio.CancelledError:
+            if self._queued is None:
+                raise
+            raise InputError("It was cancelled before its turn came.") from None
         finally:
-            self.solving = False
+            self.solving, self._queued = False, None
 
     async def _solved(self, picture: Record, tell: Callable[[Record], None], again: bool) -> Record:
         if self.bench is None or not self.bench.alive:
@@ -106,8 +113,10 @@ class Session:
             place.unlink()
 
     def cancel(self) -> None:
-        """End a solve with the best solution so far."""
-        if self.bench is not None and self.solving:
+        """End a solve with the best solution so far, or take it out of the queue."""
+        if self._queued is not None:
+            self._queued.cancel()
+        elif self.bench is not None and self.solving:
             self.bench.interrupt()
 
     def close(self) -> None:

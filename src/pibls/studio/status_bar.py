@@ -60,8 +60,9 @@ class StatusBar:
         """Say that a solve has begun."""
         self.course = []
         if not quiet:
-            ahead = self.page.session.crew.queued
-            self.tell(f"Waiting: {ahead} solves are ahead." if ahead else "Solving …")
+            crew = self.page.session.crew
+            waits = crew.running >= crew.allowance.together
+            self.tell(f"Waiting: {crew.running + crew.queued} solves are ahead." if waits else "Solving …")
             self.figures.set_text("")
             self.curve.content = ""
 
