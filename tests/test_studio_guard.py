@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pibls.studio.doorkeeper import Doorkeeper
+from internals import Doorkeeper
 
 PORT, TOKEN = 8099, "secret-token"
 HOST = (b"host", b"127.0.0.1:8099")

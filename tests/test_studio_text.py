@@ -10,16 +10,32 @@ import zlib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import pibls as pb
+from internals import (
+    History,
+    attached,
+    dragged,
+    handles,
+    named_part,
+    of_fragment,
+    quoted,
+    serving,
+    to_fragment,
+    to_notebook,
+    to_script,
+    with_condition,
+    with_item,
+    with_shape,
+    with_table,
+    with_value,
+    without,
+    without_shape,
+    zoo_text,
+)
+from pibls.cli import app
 from pibls.errors import InputError
-from pibls.studio.condition_edits import attached, named_part, with_condition
-from pibls.studio.history import History
-from pibls.studio.library import zoo_text
-from pibls.studio.scripts import quoted, to_notebook, to_script
-from pibls.studio.shape_edits import dragged, handles, with_shape, without_shape
-from pibls.studio.share_links import of_fragment, to_fragment
-from pibls.studio.text_edits import with_item, with_table, with_value, without
 from pibls.text import read_text
 
 ROOT = Path(pb.__file__).parent
@@ -193,3 +209,17 @@ def test_problems_of_the_zoo_become_text_with_or_without_their_exact_solution():
     assert read_text(zoo_text("burgers")["text"]).problem.exact is None
     with pytest.raises(InputError, match="Did you mean 'poisson'"):
         zoo_text("poison")
+
+
+def test_without_its_packages_the_studio_says_how_to_install_them(monkeypatch):
+    monkeypatch.setattr(serving, "find_spec", lambda name: None)
+    found = CliRunner().invoke(app, ["studio"])
+    assert found.exit_code == 2
+    assert "pip install 'pibls[studio]'" in " ".join(found.output.split())
+
+
+def test_a_file_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr(serving, "find_spec", lambda name: name)
+    found = CliRunner().invoke(app, ["studio", "missing.toml"])
+    assert found.exit_code == 2
+    assert "missing.toml cannot be read" in found.output

@@ -32,9 +32,11 @@ def board(place: PosedDomain, data: Mapping[str, Any], problem: Problem | None =
         return found
     if count == 2:
         found["outline"] = outline(space)
-    for path, name, part in edges(place, data):
+    pieces = list(edges(place, data))
+    fineness = max(5, round(24 / max(1, len(pieces)) ** 0.5))  # about as many facets, however many pieces
+    for path, name, part in pieces:
         edge = {"name": name, "path": list(path), "part": part.name, "conditions": _conditions(problem, part)}
-        drawn = _faces(part) if count == 3 else _lines(part, problem)
+        drawn = _faces(part, problem, fineness) if count == 3 else _lines(part, problem)
         found["edges"].append(edge | drawn)
     return found
 
@@ -121,7 +123,7 @@ def _short(curve: FloatArray) -> list[Any]:
     return (np.round(curve / scale, 5) * scale).tolist()  # type: ignore[no-any-return]
 
 
-def _faces(part: Part) -> Record:
+def _faces(part: Part, problem: Problem | None, fineness: int) -> Record:
     """Return a piece of a surface as polygons on the page, with their depth and how bright they are."""
     # Directions of the page and of the eye: the body is seen from above, between the axes.
     right, up, eye = np.array([[-2.0, 2.0, 0.0], [-1.0, -1.0, 2.449], [1.732, 1.732, 1.414]]) / np.sqrt(8.0)
@@ -129,7 +131,7 @@ def _faces(part: Part) -> Record:
     for patch in part.patches:
         if patch.empty:
             continue
-        for corners in np.asarray(patch.facets(12))[:4000]:
+        for corners in np.asarray(patch.facets(fineness))[:4000]:
             normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
             size = float(np.linalg.norm(normal))
             light = abs(float(normal @ np.array([0.35, 0.75, 0.56]))) / size if size else 0.0
@@ -137,7 +139,9 @@ def _faces(part: Part) -> Record:
             depth = float(corners.mean(axis=0) @ eye)
             found.append({"points": np.round(flat, 5).tolist(), "depth": round(depth, 5), "light": round(light, 3)})
     middle = np.mean([np.mean(facet["points"], axis=0) for facet in found], axis=0) if found else np.zeros(2)
-    return {"facets": found, "middle": middle.tolist(), "normal": [0.0, 1.0], "curves": []}
+    bare = bool(_bare(part.sample(16, "kronecker").points, problem).all())
+    curves = [{"points": [], "bare": bare}]
+    return {"facets": found, "middle": middle.tolist(), "normal": [0.0, 1.0], "curves": curves}
 
 
 def _conditions(problem: Problem | None, part: Part) -> list[int]:

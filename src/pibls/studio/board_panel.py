@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from pibls.checks import cut
 from pibls.studio.card_panel import KINDS
 from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_condition
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
-from pibls.studio.text_edits import is_toml, with_table
+from pibls.studio.text_edits import is_toml, with_table, without
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -71,7 +73,9 @@ class BoardPanel:
         if self.chosen is not None and self.chosen["name"] not in names:
             self.chosen = None
         self.drawn = {**board, "handles": marks, "step": self.step}
-        self._draw()
+        self.board.props["data"] = self.drawn
+        self.board.update()
+        self._mark()
         self.board.style("display: block" if board["drawable"] else "display: none")
         joined = (
             {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
@@ -97,16 +101,16 @@ class BoardPanel:
         extent = max(high - low for low, high in bounds) or 1.0
         return float(10.0 ** math.floor(math.log10(extent / 60)))
 
-    def _draw(self) -> None:
-        chosen = None if self.chosen is None else self.chosen["name"]
-        self.board.props["data"] = {**self.drawn, "chosen": chosen, "condition": self.condition}
-        self.board.update()
+    def _mark(self) -> None:
+        """Show the chosen edge, and where a condition holds; the drawing itself stays."""
+        marked = json.dumps([None if self.chosen is None else self.chosen["name"], self.condition])
+        self.page.run(f"document.querySelector('pibls-board')?.mark(...{marked})")
 
     def highlight(self, condition: int | None) -> None:
         """Show where a condition holds."""
         if condition != self.condition and self.drawn:
             self.condition = condition
-            self._draw()
+            self._mark()
 
     # Dragging --------------------------------------------------------------------------------------------------------
 
@@ -136,15 +140,23 @@ class BoardPanel:
             self.page.edit(without_shape, path)
 
     def import_shape(self, name: str) -> None:
-        """Take the shape of a file for the domain."""
-        self.page.edit(lambda text: with_table(text, ("domain",), {"shape": name}))
+        """Take the shape of a file for the domain; conditions on parts of the old one go."""
+
+        def taken(text: str) -> str:
+            conditions = tomllib.loads(text).get("conditions", [])
+            for number in reversed(range(len(conditions))):
+                if "on" in conditions[number]:
+                    text = without(text, ("conditions", number))
+            return with_table(text, ("domain",), {"shape": name})
+
+        self.page.edit(taken)
 
     # Edges -----------------------------------------------------------------------------------------------------------
 
     def _clicked(self, event: Any) -> None:
         self.chosen = dict(event.args)
         self.page.solution.choose_part(self.chosen["name"])
-        self._draw()
+        self._mark()
         self._panel()
 
     def _panel(self) -> None:
@@ -152,10 +164,13 @@ class BoardPanel:
         ui, record = self.ui, self.page.record
         self.panel.clear()
         with self.panel:
+            bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
+            if bare:
+                self._chip("No flux through all red edges", False, lambda: self._insulate(bare))
             if self.chosen is None:
-                bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
                 words = "Click an edge to give it a condition."
-                ui.label(f"{words} Red: no condition on {', '.join(bare)}." if bare else words).classes("places")
+                red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
+                ui.label(words + red).classes("places")
                 return
             name = self.chosen["name"]
             ui.label(name).style("font-weight: 600")
@@ -187,6 +202,12 @@ class BoardPanel:
         about = {"u": fields[0]} if len(fields) > 1 else {}
         own = {"kind": kind, **about, **NEEDS[kind]}
         self._place(lambda text, name, edges: with_condition(text, own, name, edges, self._field()))
+
+    def _insulate(self, bare: list[str]) -> None:
+        """Give all edges without a condition one that lets nothing through."""
+        about = {"u": self._field()} if len((self.page.record.get("problem") or {}).get("fields", [])) > 1 else {}
+        entries = {"kind": "neumann", **about, "value": "0", "on": bare}
+        self.page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
 
     def _place(self, change: Any) -> None:
         chosen = self.chosen

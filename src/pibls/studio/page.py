@@ -202,12 +202,6 @@ class StudioPage:
             self.top.show_solving(False)
         self.solution.show(found)
         self.status.show_answer(found)
-        if not again and self._slides():
-            with contextlib.suppress(PiblsError):
-                await self.session.measure("keep")
-
-    def _slides(self) -> bool:
-        return any(parameter["slides"] for parameter in self.record.get("parameters", []))
 
     def slide(self, name: str, value: float) -> None:
         """Take another value for a parameter, and solve again if there was a solution."""

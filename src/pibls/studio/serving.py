@@ -102,5 +102,6 @@ def _serve(
         show_welcome_message=False,
         dark=None,
         binding_refresh_interval=None,
+        message_history_length=30,  # pictures are among them
         tailwind=True,
     )

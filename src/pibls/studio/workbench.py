@@ -11,7 +11,9 @@ from typing import Any
 from pibls.errors import InputError
 from pibls.problem import Eigenvalue, Problem
 from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
 from pibls.spectrum import Spectrum, eigen
+from pibls.status import Status
 from pibls.studio.cards import read, typeset_one
 from pibls.studio.library import listed, zoo_text
 from pibls.studio.maps import picture
@@ -47,7 +49,6 @@ class Workbench:
             "zoo": zoo_text,
             "solve": self.solve,
             "again": self.again,
-            "keep": self.keep,
             "mode": self.mode,
             "picture": self.picture,
             "probe": lambda place: probe(self.held, place),
@@ -92,33 +93,35 @@ class Workbench:
         estimate = None if now.estimate is None else float(now.estimate)
         self.report({"stage": str(now.stage), "seconds": now.seconds, "nodes": now.nodes, "estimate": estimate})
 
-    def keep(self) -> Record:
-        """Keep factors of the problem, so that other values of parameters cost little; nothing where that is no use."""
-        solution = self.held
-        assert self.file is not None
-        problem = self.file.problem
-        if (
-            self.spectrum is None
-            and problem.is_linear
-            and not problem.parameters
-            and len(problem.domain.coordinates) < 4
-        ):
-            self.prepared = prepare(problem, tol=self.file.solve.tol or 1e-4)
-            self.prepared.solve_restated(problem)  # the first one makes the factors
-        return {"kept": self.prepared is not None, "status": str(solution.status)}
-
     def again(self, text: str, deadline: float, picture: Record) -> Record:
-        """Solve again after a parameter has changed: from the kept factors where it stands on right-hand sides only."""
+        """Solve again after a parameter has changed: from kept factors where it stands on right-hand sides only.
+
+        The first time, and where it stands elsewhere, a linear problem is solved so that its factors are kept.
+        """
         begun = time.perf_counter()
-        if self.prepared is not None:
-            file = read_text(text, self.folder)
-            try:
-                self.solution = self.prepared.solve_restated(file.problem)
-                self.file, self.text = file, text
-                return self._answer(begun, picture) | {"again": True}
-            except InputError:
-                pass  # the parameter stands elsewhere, too
-        return self.solve(text, self.folder, deadline, picture)
+        if self.solution is None or not isinstance(self.solution.network, CellNetwork) or self.spectrum is not None:
+            return self.solve(text, self.folder, deadline, picture)
+        file = read_text(text, self.folder)
+        restated = self._restated(file.problem)
+        if restated is None and file.problem.is_linear and not file.problem.parameters:
+            self.prepared = prepare(file.problem, tol=file.solve.tol or 1e-4)
+            self.solution = self.prepared.solution
+        elif restated is not None:
+            self.solution = restated
+        if (restated is None and self.prepared is None) or self.solution.status != Status.CONVERGED:
+            return self.solve(text, self.folder, deadline, picture)
+        self.file, self.text = file, text
+        return self._answer(begun, picture) | {"again": restated is not None}
+
+    def _restated(self, problem: Problem) -> Solution | None:
+        """Return the solution from kept factors; None if there are none, or more than right-hand sides has changed."""
+        if self.prepared is None:
+            return None
+        try:
+            return self.prepared.solve_restated(problem)
+        except InputError:
+            self.prepared = None
+            return None
 
     def mode(self, number: int, picture: Record) -> Record:
         """Show another eigenfunction."""

@@ -13,6 +13,8 @@ class Board extends HTMLElement {
   #held = null;
   #svg = null;
   #scale = 1;
+  #chosen = null;
+  #condition = null;
 
   connectedCallback() {
     this.#svg ??= make("svg", { role: "group", "aria-label": "Drawing of the domain" }, this);
@@ -29,6 +31,12 @@ class Board extends HTMLElement {
 
   get data() {
     return this.#data;
+  }
+
+  mark(chosen, condition) {
+    if (this.#chosen === chosen && this.#condition === condition) return;
+    [this.#chosen, this.#condition] = [chosen, condition];
+    this.#draw();
   }
 
   #say(name, detail) {
@@ -90,7 +98,7 @@ class Board extends HTMLElement {
 
   #classOf(edge) {
     const bare = (edge.curves ?? []).some((curve) => curve.bare);
-    const chosen = this.#data.chosen === edge.name || edge.conditions.includes(this.#data.condition);
+    const chosen = this.#chosen === edge.name || edge.conditions.includes(this.#condition);
     return `edge${bare ? " bare" : ""}${chosen ? " chosen" : ""}`;
   }
 

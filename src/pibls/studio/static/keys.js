@@ -17,6 +17,13 @@
     if (name !== "cancel") event.preventDefault();
     said("studio_key", name);
   }, true);
+  // A file that is dropped anywhere goes the way of one that is opened.
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const upload = window.getElement?.(document.querySelector(".q-uploader")?.id.slice(1));
+    if (event.dataTransfer?.files.length) upload?.$refs.qRef.addFiles(event.dataTransfer.files);
+  });
   window.studioShare = (fragment) => history.replaceState(null, "", `#${fragment}`);
   window.addEventListener("hashchange", () => said("studio_fragment", location.hash.slice(1)));
 }
