@@ -42,6 +42,7 @@ ORDER = [
     {"tuning"},
     {"sweeps"},
     {"paper"},
+    {"studio"},
     {"cli"},
     {"__main__"},
 ]

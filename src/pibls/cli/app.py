@@ -14,6 +14,7 @@ from pibls.cli.eval_command import evaluate
 from pibls.cli.reproduce import reproduce
 from pibls.cli.show import show
 from pibls.cli.solve_command import solve
+from pibls.cli.studio_command import studio
 from pibls.cli.sweep_command import sweep
 from pibls.cli.zoo import list_zoo, new
 
@@ -56,6 +57,7 @@ app.command()(show)
 app.command()(check)
 app.command("eval")(evaluate)
 app.command("list")(list_zoo)
+app.command()(studio)
 app.command()(new)
 app.command()(doctor)
 app.command()(bench)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ZOO = "zoo:"
 STDIN = "-"
-_LARGEST = 2_000_000
+LARGEST = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def _from_stdin(values: Mapping[str, str]) -> Source:
 
     if sys.stdin is None:
         raise InputError("Standard input is closed. Name a problem file.")
-    content = sys.stdin.buffer.read(_LARGEST + 1)
+    content = sys.stdin.buffer.read(LARGEST + 1)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -102,10 +102,10 @@ def zoo_problem(name: str) -> Source:
 
 
 def zoo() -> Mapping[str, Callable[[], Problem]]:
-    """Return every problem of the zoo by name: with an exact solution, with a computed one, and ill-posed ones."""
+    """Return every problem of the zoo by name."""
     from pibls import problems
 
-    return dict(problems.catalogue()) | {name: entry.problem for name, entry in problems.ill_posed().items()}
+    return problems.zoo()
 
 
 def true_error(source: Source, solution: Solution) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -54,6 +53,7 @@ def entries(linear: bool | None = None) -> list[dict[str, Any]]:
 
 def _entry(name: str, build: Callable[[], Problem], problem: Problem, solution: str = "") -> dict[str, Any]:
     from pibls.problem import Data
+    from pibls.problems import about
 
     domain = problem.domain
     if not solution:
@@ -71,14 +71,8 @@ def _entry(name: str, build: Callable[[], Problem], problem: Problem, solution: 
         "coordinates": [symbol.name for symbol in domain.coordinates],
         "fields": list(problem.field_names),
         "solution": solution,
-        "about": _about(build),
+        "about": about(build),
     }
-
-
-def _about(build: Callable[[], Problem]) -> str:
-    """Return the first line of a problem's docstring, without marks for other functions."""
-    first = (build.__doc__ or "").strip().partition("\n")[0]
-    return re.sub(r":func:`~?(?:pibls\.problems\.)?(\w+)`", r"\1", first).removeprefix("Return ").rstrip(".")
 
 
 _USUAL = "poisson"

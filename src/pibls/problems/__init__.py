@@ -14,6 +14,7 @@ Find u(x, y) with
 sin(4*x)*sin(4*y)
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -41,8 +42,8 @@ _WITH_EXACT_SOLUTION = tuple(sorted({name for module in _MODULES for name in mod
 
 __all__ = [*_WITH_EXACT_SOLUTION, *sorted(_WITHOUT_CLOSED_FORM)]
 __all__ += [
-    *("IllPosed", "Reference", "catalogue", "everyday", "everyday_error", "evolutions"),
-    *("ill_posed", "inverse", "references", "tags", "without_exact"),
+    *("IllPosed", "Reference", "about", "catalogue", "everyday", "everyday_error", "evolutions"),
+    *("ill_posed", "inverse", "references", "tags", "without_exact", "zoo"),
 ]
 
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.
@@ -136,3 +137,26 @@ def tags(name: str) -> frozenset[str]:
     build = every[check_choice("name", name, "tags", tuple(every))]
     kind = {"nonlinear"} if name in catalogue(linear=False) else set()
     return frozenset({"hard" if name in _HARD else "smooth", f"{len(build().domain.coordinates)}d", *kind})
+
+
+def zoo() -> Mapping[str, Callable[[], Problem]]:
+    """Return every problem by name: with an exact solution, with a computed one, and ill-posed ones.
+
+    Examples
+    --------
+    >>> {"poisson", "burgers", "cavity", "l_shape_unit_load"} <= set(zoo())
+    True
+    """
+    return dict(catalogue()) | {name: entry.problem for name, entry in ill_posed().items()}
+
+
+def about(build: Callable[[], Problem]) -> str:
+    """Return the first line of a problem's docstring, without marks for other functions.
+
+    Examples
+    --------
+    >>> about(l_shape)
+    'Δu = 0 on the L-shape with its corner singularity, u = r^(2/3) sin(2θ/3), given on the boundary'
+    """
+    first = (build.__doc__ or "").strip().partition("\n")[0]
+    return re.sub(r":func:`~?(?:pibls\.problems\.)?(\w+)`", r"\1", first).removeprefix("Return ").rstrip(".")

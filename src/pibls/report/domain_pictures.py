@@ -15,10 +15,9 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import InputError
-from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch, Patch
 from pibls.problem.domain import DomainLike
 from pibls.report.drawing import INK, Picture
+from pibls.report.outlines import curves_of, middle_of, named_parts
 from pibls.report.views import View
 from pibls.report.wording import lettered
 
@@ -61,15 +60,6 @@ def embedded(domain: Any) -> str:
     return f"<img alt='the domain' style='max-width:480px' src='data:image/png;base64,{data}'>"
 
 
-def _parts(domain: Any) -> dict[str, Part]:
-    """Return the named parts in space, the first of several names for one; the whole boundary where none has a name."""
-    found: dict[Any, tuple[str, Part]] = {}
-    for name, part in domain.parts.items():
-        if name not in ("initial", "final") and not part.empty:
-            found.setdefault(part.patches, (name, part))
-    return dict(found.values()) or {"boundary": domain.boundary}
-
-
 def _colours(count: int) -> list[Any]:
     return [colormaps["tab10"](i % 10) for i in range(count)]
 
@@ -77,7 +67,7 @@ def _colours(count: int) -> list[Any]:
 def _draw_line(axes: Any, domain: Any) -> None:
     low, high = domain.bounds[0]
     axes.plot([low, high], [0.0, 0.0], color="0.7", linewidth=3)
-    parts = _parts(domain)
+    parts = named_parts(domain)
     for (name, part), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         for point in part.sample(2).points[:, 0]:
             axes.plot(point, 0.0, "o", color=colour)
@@ -94,43 +84,20 @@ def _draw_plane(axes: Any, domain: DomainLike) -> None:
     corners = np.array([[left, low], [right, low], [right, high], [left, high], [left, low]])
     shape = Path.make_compound_path(*(Path(curve, closed=True) for curve in view.outline or [corners]))
     axes.add_patch(PathPatch(shape, facecolor="0.93", linewidth=0))
-    parts = _parts(domain)
-    whole = [curve for patch in domain.boundary.patches if not patch.empty for curve in _curves(patch)]
+    parts = named_parts(domain)
+    whole = [curve for patch in domain.boundary.patches if not patch.empty for curve in curves_of(patch)]
     axes.add_collection(LineCollection(whole, colors=INK, linewidths=1.0))
     for (name, part), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         patches = [patch for patch in part.patches if not patch.empty]
-        curves = [curve for patch in patches for curve in _curves(patch)]
+        curves = [curve for patch in patches for curve in curves_of(patch)]
         axes.add_collection(LineCollection(curves, colors=[colour], linewidths=2.0, capstyle="round"))
-        place, normal = _middle(max(patches, key=lambda patch: patch.measure))
+        place, normal = middle_of(max(patches, key=lambda patch: patch.measure))
         _name(axes, name.removeprefix("edge") if len(parts) > 24 else name, place, normal, colour)
     margin = 0.18 * max(right - left, high - low)
     axes.set_xlim(left - margin, right + margin)
     axes.set_ylim(low - margin, high + margin)
     axes.set_aspect("equal")
     axes.spines[["right", "top"]].set_visible(False)
-
-
-def _curves(patch: Patch) -> list[FloatArray]:
-    """Return a patch of a boundary in the plane as curves, up to where it is cut."""
-    steps = 2 if isinstance(patch, AffinePatch) else 101
-    U = np.zeros((steps, patch.parameters))
-    U[:, 0] = np.linspace(0.0, 1.0, steps)
-    points, _, keep = patch.at(U)
-    if keep is None:
-        return [points[:, :2]]
-    runs = np.split(np.arange(steps), np.flatnonzero(np.diff(keep.astype(int))) + 1)
-    return [points[run, :2] for run in runs if keep[run[0]]]
-
-
-def _middle(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return a point in the middle of a patch, and the outward normal there."""
-    U = np.zeros((101, patch.parameters))
-    U[:, 0] = np.linspace(0.0, 1.0, 101)
-    points, normals, keep = patch.at(U)
-    held = np.flatnonzero(np.ones(101) if keep is None else keep)
-    closed = np.allclose(points[0], points[-1])
-    k = held[len(held) // (4 if closed else 2)]  # on top of a circle, beside which no axis stands
-    return points[k, :2], normals[k, :2]
 
 
 def _name(axes: Any, name: str, place: FloatArray, normal: FloatArray, colour: Any) -> None:
@@ -146,7 +113,7 @@ def _name(axes: Any, name: str, place: FloatArray, normal: FloatArray, colour: A
 
 
 def _draw_solid(axes: Any, domain: Any) -> None:
-    parts = _parts(domain)
+    parts = named_parts(domain)
     for (name, part), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         facets = [corners for patch in part.patches if not patch.empty for corners in patch.facets(24)]
         style = {"facecolors": [colour], "edgecolors": "w", "linewidths": 0.1, "alpha": 0.75}

@@ -174,7 +174,7 @@ def _read(
     for key, value in table.data.items():
         if isinstance(value, dict | list) and len(value) > _MOST_ENTRIES:
             raise table.error(key, f"There are {len(value)} entries here, and {_MOST_ENTRIES} are allowed.")
-    names = _names(table, values)
+    names = read_names(table, values)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
     several = not isinstance(table.data["equations"], str)
@@ -216,7 +216,7 @@ def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, .
     return ("equations", int(found[1] or 1) - 1) if found else ("equations",)
 
 
-def _names(table: Table, given: Mapping[str, str]) -> Names:
+def read_names(table: Table, given: Mapping[str, str] = MappingProxyType({})) -> Names:
     """Return the names that the formulas of a file may use."""
     names = make_names(coordinate_names(table), ())
     names = read_unknowns(table, names)

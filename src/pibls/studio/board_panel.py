@@ -1,0 +1,222 @@
+"""The middle of the page: the domain with its handles and edges, shapes to add, and conditions to attach."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from pibls.checks import cut
+from pibls.studio.card_panel import KINDS
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_condition
+from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
+from pibls.studio.text_edits import is_toml, with_table, without
+
+if TYPE_CHECKING:
+    from pibls.studio.page import StudioPage
+
+Record = dict[str, Any]
+_WAYS = {"union": "Add", "difference": "Cut out", "intersection": "Keep within"}
+
+
+class BoardPanel:
+    """The drawing of the domain, and everything that changes it."""
+
+    def __init__(self, page: StudioPage) -> None:
+        self.page, self.ui = page, page.ui
+        self.handles: list[Handle] = []
+        self.held: tuple[str, Handle] | None = None  # the text and the handle as they were when a drag began
+        self.chosen: Record | None = None
+        self.condition: int | None = None
+        self.drawn: Record = {}
+
+    def build(self) -> None:
+        """Make the elements."""
+        ui = self.ui
+        with ui.element("div").classes("pane-head"):
+            ui.html("<h2>Domain</h2>", sanitize=False)
+            self.way = ui.select(_WAYS, value="difference").props(
+                'dense borderless options-dense aria-label="How to join"'
+            )
+            for kind, words in (("disk", "Disk"), ("rectangle", "Rectangle"), ("polygon", "Polygon")):
+                chip = (
+                    ui.element("button").classes("chip").props("type=button").on("click", lambda k=kind: self._add(k))
+                )
+                chip.props(f'aria-label="Add a {words.lower()}"')
+                with chip:
+                    ui.label(f"+ {words}")
+            with ui.element("button").classes("chip").props("type=button").on("click", self.page.top.pick):
+                ui.label("Import a shape")
+            self.shapes = ui.select([], label="Remove", on_change=self._remove)
+            self.shapes.props("dense borderless options-dense").classes("hide").style("min-width: 90px")
+        self.board = ui.element("pibls-board")
+        self.board.on("moved", self._moved, js_handler="(e) => emit(e.detail)")
+        self.board.on("edge", self._clicked, js_handler="(e) => emit(e.detail)")
+        self.note = ui.label().classes("empty hide")
+        self.panel = ui.element("div").classes("edge-panel").props("aria-live=polite")
+        self._panel()
+
+    def show(self, record: Record) -> None:
+        """Show the domain that was read; one that cannot be read leaves the last one in place."""
+        board = record["board"]
+        if board is None:
+            return
+        text = self.page.text
+        self.handles = handles(text) if board["dimension"] < 3 and is_toml(text) else []
+        named = {tuple(path): shape for path, shape in self._leaves()}
+        marks = [
+            {"x": h.x, "y": h.y, "kind": h.kind, "label": h.label, "shape": self._title(named.get(h.path, {}))}
+            for h in self.handles
+        ]
+        names = [edge["name"] for edge in board["edges"]]
+        if self.chosen is not None and self.chosen["name"] not in names:
+            self.chosen = None
+        self.drawn = {**board, "handles": marks, "step": self.step}
+        self.board.props["data"] = self.drawn
+        self.board.update()
+        self._mark()
+        self.board.style("display: block" if board["drawable"] else "display: none")
+        joined = (
+            {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
+        )
+        self.shapes.options = joined
+        self.shapes.value = None
+        self.shapes.update()
+        (self.shapes.classes(remove="hide") if joined else self.shapes.classes(add="hide"))
+        self._panel()
+
+    def _leaves(self) -> list[tuple[Any, Any]]:
+        domain = tomllib.loads(self.page.text).get("domain") if is_toml(self.page.text) else None
+        return list(leaves(domain)) if isinstance(domain, dict) else []
+
+    @staticmethod
+    def _title(shape: Any) -> str:
+        return str(shape.get("name") or shape.get("shape") or "shape")
+
+    @property
+    def step(self) -> float:
+        """The numbers that a drag rounds to, about a hundredth of the domain."""
+        bounds = (self.page.record.get("board") or {}).get("bounds") or [[0, 1]]
+        extent = max(high - low for low, high in bounds) or 1.0
+        return float(10.0 ** math.floor(math.log10(extent / 60)))
+
+    def _mark(self) -> None:
+        """Show the chosen edge, and where a condition holds; the drawing itself stays."""
+        marked = json.dumps([None if self.chosen is None else self.chosen["name"], self.condition])
+        self.page.run(f"document.querySelector('pibls-board')?.mark(...{marked})")
+
+    def highlight(self, condition: int | None) -> None:
+        """Show where a condition holds."""
+        if condition != self.condition and self.drawn:
+            self.condition = condition
+            self._mark()
+
+    # Dragging --------------------------------------------------------------------------------------------------------
+
+    def _moved(self, event: Any) -> None:
+        number, x, y = int(event.args["number"]), float(event.args["x"]), float(event.args["y"])
+        if self.held is None:
+            if not 0 <= number < len(self.handles):
+                return
+            self.held = (self.page.text, self.handles[number])
+        text, handle = self.held
+        # Every step starts from the text before the drag, so that rounding does not add up.
+        self.page.edit(lambda _: dragged(text, handle, x, y, self.step), mark=f"drag {number}")
+        if event.args["done"]:
+            self.held = None
+            self.page.session.history = self.page.session.history.settled()
+
+    def _add(self, kind: str) -> None:
+        board = self.page.record.get("board")
+        if not board or board["dimension"] != 2:
+            self.page.status.refuse("Shapes can be added to a domain in the plane.")
+            return
+        self.page.edit(with_shape, kind, self.way.value, board["bounds"])
+
+    def _remove(self, event: Any) -> None:
+        if event.value:
+            path = tuple(int(key) if key.isdigit() else key for key in str(event.value).split("."))
+            self.page.edit(without_shape, path)
+
+    def import_shape(self, name: str) -> None:
+        """Take the shape of a file for the domain; conditions on parts of the old one go."""
+
+        def taken(text: str) -> str:
+            conditions = tomllib.loads(text).get("conditions", [])
+            for number in reversed(range(len(conditions))):
+                if "on" in conditions[number]:
+                    text = without(text, ("conditions", number))
+            return with_table(text, ("domain",), {"shape": name})
+
+        self.page.edit(taken)
+
+    # Edges -----------------------------------------------------------------------------------------------------------
+
+    def _clicked(self, event: Any) -> None:
+        self.chosen = dict(event.args)
+        self.page.solution.choose_part(self.chosen["name"])
+        self._mark()
+        self._panel()
+
+    def _panel(self) -> None:
+        """Show which conditions hold on the chosen edge, and others to attach."""
+        ui, record = self.ui, self.page.record
+        self.panel.clear()
+        with self.panel:
+            bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
+            if bare:
+                self._chip("No flux through all red edges", False, lambda: self._insulate(bare))
+            if self.chosen is None:
+                words = "Click an edge to give it a condition."
+                red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
+                ui.label(words + red).classes("places")
+                return
+            name = self.chosen["name"]
+            ui.label(name).style("font-weight: 600")
+            own: Record = next((edge for edge in self.drawn["edges"] if edge["name"] == name), {"conditions": []})
+            for number, condition in enumerate(record.get("conditions", [])):
+                if condition["kind"] in ON_BOUNDARY:
+                    self._chip(f"Condition {number + 1}", number in own["conditions"], lambda n=number: self._attach(n))
+            ui.label("New:").classes("places")
+            for kind in ON_BOUNDARY[:3]:
+                self._chip(KINDS[kind], False, lambda k=kind: self._give(k))
+
+    def _chip(self, words: str, pressed: bool, handler: Any) -> None:
+        chip = self.ui.element("button").classes("chip").props(f"type=button aria-pressed={str(pressed).lower()}")
+        with chip.on("click", handler):
+            self.ui.label(words)
+
+    def _names(self) -> list[str]:
+        return [edge["name"] for edge in self.drawn["edges"]]
+
+    def _field(self) -> str:
+        fields = (self.page.record.get("problem") or {}).get("fields") or ["u"]
+        return str(fields[0])
+
+    def _attach(self, number: int) -> None:
+        self._place(lambda text, name, edges: attached(text, number, name, edges, self._field()))
+
+    def _give(self, kind: str) -> None:
+        fields = (self.page.record.get("problem") or {}).get("fields") or ["u"]
+        about = {"u": fields[0]} if len(fields) > 1 else {}
+        own = {"kind": kind, **about, **NEEDS[kind]}
+        self._place(lambda text, name, edges: with_condition(text, own, name, edges, self._field()))
+
+    def _insulate(self, bare: list[str]) -> None:
+        """Give all edges without a condition one that lets nothing through."""
+        about = {"u": self._field()} if len((self.page.record.get("problem") or {}).get("fields", [])) > 1 else {}
+        entries = {"kind": "neumann", **about, "value": "0", "on": bare}
+        self.page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
+
+    def _place(self, change: Any) -> None:
+        chosen = self.chosen
+        assert chosen is not None
+
+        def changed(text: str) -> str:
+            named, name = named_part(text, tuple(chosen["path"]), chosen["part"], chosen["name"])
+            edges = [name if edge == chosen["name"] else edge for edge in self._names()]
+            chosen["name"] = name
+            return str(change(named, name, edges))
+
+        self.page.edit(changed)

@@ -1,0 +1,188 @@
+"""A problem file as a page shows it: its equations and conditions typeset, its parameters, its domain, its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any
+
+import sympy as sp
+
+from pibls.errors import PiblsError, TextError
+from pibls.problem import Eigenvalue, Problem
+from pibls.problem.measured import Measured
+from pibls.problem.printing import latex
+from pibls.report.wording import lettered
+from pibls.studio.board_data import board
+from pibls.text import read_text
+from pibls.text.document import parse_document
+from pibls.text.domains import read_domain
+from pibls.text.expressions import read_equation, read_expression
+from pibls.text.positions import Text
+from pibls.text.problem_files import read_names
+from pibls.text.vocabulary import Names
+from pibls.tuning.first_word import first_word
+
+Record = dict[str, Any]
+
+_ROBIN = "({alpha})*({u}) + ({beta})*dn({u}) = {value}"
+_FORMULAS = {
+    "dirichlet": "{u} = {value}",
+    "initial": "{u} = {value}",
+    "neumann": "dn({u}) = {value}",
+    "robin": _ROBIN,
+    "convection": "flux({u}) = ({h})*(({ambient}) - ({u}))",
+    "condition": "{equation}",
+}
+
+
+def read(text: str, folder: str) -> Record:
+    """Return everything that a page shows of a problem file before it is solved."""
+    found: Record = {"error": None, "equations": [], "conditions": [], "parameters": [], "board": None}
+    found |= {"title": "", "tol": 1e-4, "told": "", "problem": None}
+    try:
+        _, table = parse_document(text, None, FilePath(folder))
+    except TextError as error:
+        return found | {"error": told(error)}
+    data = dict(table.data)
+    found |= {"title": str(data.get("title", "")), "tol": _number(data.get("solve", {}).get("tol", 1e-4))}
+    names = problem = None
+    try:
+        names = read_names(table)
+        place = read_domain(table, names)
+        problem, found["error"] = _problem(text, folder)
+        found["board"] = board(place, data, problem)
+    except PiblsError as error:
+        found["error"] = told(error)
+    found["equations"] = [typeset(own, names) for own in _listed(data.get("equations", []))]
+    found["conditions"] = [_condition(own, names) for own in _tables(data.get("conditions"))]
+    found["parameters"] = [_parameter(name, value) for name, value in _items(data.get("parameters"))]
+    if problem is not None:
+        found |= {"told": first_word(problem), "problem": _traits(problem)}
+    return found
+
+
+def _problem(text: str, folder: str) -> tuple[Problem | None, Record | None]:
+    """Return the problem of a text, or the reason why there is none."""
+    try:
+        return read_text(text, folder).problem, None
+    except PiblsError as error:
+        return None, told(error)
+
+
+def typeset_one(text: str, formula: str) -> Record:
+    """Return a formula that is being typed, with the names of a problem file; nothing else of it is read."""
+    try:
+        return typeset(formula, read_names(parse_document(text)[1]))
+    except PiblsError:
+        return typeset(formula, None)
+
+
+def told(error: PiblsError) -> Record:
+    """Return an error in words, and where in the text it is."""
+    if isinstance(error, TextError):
+        record: Record = {"message": error.message, "line": error.line, "column": error.column}
+        return record | {"excerpt": error.excerpt or ""}
+    return {"message": str(error), "line": None, "column": None, "excerpt": ""}
+
+
+def _traits(problem: Problem) -> Record:
+    """Return facts of a problem that decide which controls a page shows."""
+    domain = problem.domain
+    return {
+        "linear": problem.is_linear,
+        "eigenvalue": any(isinstance(number, Eigenvalue) for number in problem.parameters),
+        "unknowns": [str(number) for number in problem.parameters],
+        "fields": list(problem.field_names),
+        "coordinates": [symbol.name for symbol in domain.coordinates],
+        "space": len(domain.space),
+        "time": None if domain.time is None else domain.time.name,
+        "bounds": domain.bounds.tolist(),
+    }
+
+
+def _lettered(names: Names) -> Names:
+    """Return names in which parameters stand for themselves, so that formulas show letters and no numbers."""
+    known = (name for name, one in names.values.items() if one.number is not None)
+    letters = {name: Measured(sp.Symbol(_upright(name), real=True)) for name in known}
+    return replace(names, values={**names.values, **letters})
+
+
+def _upright(name: str) -> str:
+    """Return a name of several letters as one word, which would be read as a product otherwise."""
+    is_word = len(name) > 1 and name.isalpha() and lettered(name) == name
+    return rf"\text{{{name}}}\," if is_word else name
+
+
+def typeset(formula: str, names: Names | None) -> Record:
+    """Return a formula as MathML, or its error with the place of it."""
+    record: Record = {"text": formula, "mathml": "", "error": None}
+    if names is None:
+        return record
+    try:
+        read_equation(Text.plain(formula), names)
+        expression = read_equation(Text.plain(formula), _lettered(names))
+    except PiblsError as error:
+        return record | {"error": told(error)}
+    return record | {"mathml": mathml(expression)}
+
+
+def mathml(expression: sp.Basic) -> str:
+    """Return an expression as MathML, which browsers show by themselves.
+
+    >>> x = sp.Symbol("x")
+    >>> mathml(x**2)[:5], "<msup>" in mathml(x**2)
+    ('<math', True)
+    """
+    from latex2mathml.converter import convert
+
+    return str(convert(latex(expression), display="block"))
+
+
+def _condition(table: Mapping[str, Any], names: Names | None) -> Record:
+    """Return a condition as a card: its kind, its entries, its place, and its formula."""
+    kind = str(table.get("kind", ""))
+    on = table.get("on", [])
+    entries = {key: value for key, value in table.items() if key not in ("kind", "on")}
+    record: Record = {"kind": kind, "on": [on] if isinstance(on, str) else on, "entries": entries}
+    fields = list(names.fields) if names is not None else ["u"]
+    words = {"u": fields[0] if fields else "u", "value": 0, "alpha": 1, "beta": 1, "h": 1, "ambient": 0} | entries
+    pattern = "{equation}" if "equation" in table else _FORMULAS.get(kind, "")
+    if "equation" in pattern and "equation" not in table:
+        pattern = ""
+    formula = typeset(pattern.format(**words), names) if pattern else {"mathml": "", "error": None}
+    return record | {"mathml": formula["mathml"], "error": _own_error(formula, entries, names)}
+
+
+def _own_error(formula: Record, entries: Mapping[str, Any], names: Names | None) -> Record | None:
+    """Return the error of the entry that a formula fails by, with its place in that entry."""
+    if formula["error"] is None or names is None:
+        return None
+    for key in ("u", "value", "alpha", "beta", "h", "ambient", "equation"):
+        if key in entries:
+            try:
+                (read_equation if key == "equation" else read_expression)(Text.plain(str(entries[key])), names)
+            except PiblsError as error:
+                return told(error) | {"key": key}
+    return dict(formula["error"])
+
+
+def _parameter(name: str, value: Any) -> Record:
+    return {"name": name, "value": value, "slides": type(value) in (int, float)}
+
+
+def _listed(value: Any) -> list[str]:
+    return [str(own) for own in (value if isinstance(value, list) else [value])]
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    return [own for own in value if isinstance(own, dict)] if isinstance(value, list) else []
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 1e-4

@@ -1,0 +1,203 @@
+// The drawing board: a domain as SVG, with handles that are dragged and edges that are clicked.
+{
+const NS = "http://www.w3.org/2000/svg";
+const make = (tag, attributes = {}, parent = null) => {
+  const node = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (parent) parent.appendChild(node);
+  return node;
+};
+
+class Board extends HTMLElement {
+  #data = null;
+  #held = null;
+  #svg = null;
+  #scale = 1;
+  #chosen = null;
+  #condition = null;
+
+  connectedCallback() {
+    this.#svg ??= make("svg", { role: "group", "aria-label": "Drawing of the domain" }, this);
+    new ResizeObserver(() => this.#draw()).observe(this);
+    this.addEventListener("pointermove", (event) => this.#move(event));
+    for (const name of ["pointerup", "pointercancel"]) this.addEventListener(name, (event) => this.#drop(event));
+    this.#draw();
+  }
+
+  set data(value) {
+    this.#data = value;
+    this.#draw();
+  }
+
+  get data() {
+    return this.#data;
+  }
+
+  mark(chosen, condition) {
+    if (this.#chosen === chosen && this.#condition === condition) return;
+    [this.#chosen, this.#condition] = [chosen, condition];
+    this.#draw();
+  }
+
+  #say(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  // From coordinates of the domain to the page, and back.
+  #place([x, y]) {
+    const { left, top } = this.#frame;
+    return [left + (x - this.#box[0][0]) * this.#scale, top - (y - this.#box[1][0]) * this.#scale];
+  }
+
+  #coordinates(event) {
+    const area = this.#svg.getBoundingClientRect();
+    const { left, top } = this.#frame;
+    const x = this.#box[0][0] + (event.clientX - area.left - left) / this.#scale;
+    return [x, this.#box[1][0] + (top - event.clientY + area.top) / this.#scale];
+  }
+
+  #measure() {
+    const { dimension, bounds, edges } = this.#data;
+    let box = dimension === 1 ? [bounds[0], [-0.5, 0.5].map((v) => v * 0.4 * (bounds[0][1] - bounds[0][0]))] : bounds;
+    if (dimension === 3) {
+      const all = edges.flatMap((edge) => edge.facets.flatMap((facet) => facet.points));
+      const range = (axis) => [Math.min(...all.map((p) => p[axis])), Math.max(...all.map((p) => p[axis]))];
+      box = all.length ? [range(0), range(1)] : [[0, 1], [0, 1]];
+    }
+    // While something is dragged, the page stays where it is.
+    if (!this.#held || !this.#box) this.#box = box;
+    const [width, height] = [this.clientWidth || 400, this.clientHeight || 320];
+    const margin = Math.min(64, width * 0.16);
+    const spans = this.#box.map(([low, high]) => high - low || 1);
+    this.#scale = Math.min((width - 2 * margin) / spans[0], (height - 2 * margin) / spans[1]);
+    this.#frame = { left: (width - spans[0] * this.#scale) / 2, top: (height + spans[1] * this.#scale) / 2 };
+    this.#svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  }
+  #box = null;
+  #frame = null;
+
+  #draw() {
+    if (!this.#data?.drawable || !this.#svg || !this.clientWidth) return;
+    const focus = document.activeElement?.dataset?.key;
+    this.#measure();
+    this.#svg.replaceChildren();
+    const path = (points, close) =>
+      points.map((p, i) => `${i ? "L" : "M"}${this.#place(p).map((v) => v.toFixed(1)).join(" ")}`).join("") + (close ? "Z" : "");
+    if (this.#data.dimension === 2) {
+      make("path", { d: this.#data.outline.map((c) => path(c, true)).join(""), class: "inside", "fill-rule": "evenodd" }, this.#svg);
+    }
+    if (this.#data.dimension === 1) {
+      make("path", { d: path([[this.#data.bounds[0][0], 0], [this.#data.bounds[0][1], 0]]), class: "rod" }, this.#svg);
+    }
+    if (this.#data.dimension === 3) this.#drawFaces(path);
+    else this.#data.edges.forEach((edge) => this.#drawEdge(edge, path));
+    this.#data.edges.forEach((edge) => this.#drawName(edge));
+    (this.#data.handles ?? []).forEach((handle, number) => this.#drawHandle(handle, number));
+    if (focus) this.#svg.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+  }
+
+  #classOf(edge) {
+    const bare = (edge.curves ?? []).some((curve) => curve.bare);
+    const chosen = this.#chosen === edge.name || edge.conditions.includes(this.#condition);
+    return `edge${bare ? " bare" : ""}${chosen ? " chosen" : ""}`;
+  }
+
+  #button(node, edge) {
+    const bare = edge.curves?.some((curve) => curve.bare);
+    const words = bare ? "no condition" : edge.conditions.length ? `condition ${edge.conditions.map((i) => i + 1).join(", ")}` : "";
+    node.setAttribute("tabindex", "0");
+    node.setAttribute("role", "button");
+    node.setAttribute("aria-label", `Edge ${edge.name}${words ? `: ${words}` : ""}`);
+    node.dataset.key = `edge ${edge.name}`;
+    const choose = () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part });
+    node.addEventListener("click", choose);
+    node.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        choose();
+      }
+    });
+  }
+
+  #drawEdge(edge, path) {
+    const group = make("g", { class: this.#classOf(edge) }, this.#svg);
+    for (const curve of edge.curves) {
+      if (curve.points.length === 1) {
+        const [cx, cy] = this.#place(curve.points[0]);
+        make("circle", { cx, cy, r: 7, class: curve.bare ? "end bare" : "end" }, group);
+      } else {
+        make("path", { d: path(curve.points), class: curve.bare ? "line bare" : "line" }, group);
+        make("path", { d: path(curve.points), class: "reach" }, group);
+      }
+    }
+    this.#button(group, edge);
+  }
+
+  #drawFaces(path) {
+    const facets = this.#data.edges.flatMap((edge) => edge.facets.map((facet) => ({ ...facet, edge })));
+    facets.sort((one, two) => one.depth - two.depth);
+    const done = new Set();
+    for (const { points, light, edge } of facets) {
+      const face = make("path", { d: path(points, true), class: `face ${this.#classOf(edge)}` }, this.#svg);
+      face.style.setProperty("--light", light);
+      face.addEventListener("click", () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part }));
+      if (!done.has(edge.name)) this.#button(face, edge);
+      done.add(edge.name);
+    }
+  }
+
+  #drawName(edge) {
+    if (this.#data.edges.length > 24) return;
+    const [x, y] = this.#place(edge.middle);
+    const [nx, ny] = edge.normal;
+    const bare = edge.curves?.some((curve) => curve.bare);
+    const anchor = nx > 0.4 ? "start" : nx < -0.4 ? "end" : "middle";
+    const label = make("text", { x: x + 12 * nx, y: y - 12 * ny + 4, "text-anchor": anchor, class: bare ? "name bare" : "name" }, this.#svg);
+    label.textContent = edge.name;
+  }
+
+  #drawHandle(handle, number) {
+    const [x, y] = this.#place([handle.x, handle.y]);
+    const group = make("g", { class: `handle ${handle.kind}`, transform: `translate(${x} ${y})`, tabindex: "0", role: "slider" }, this.#svg);
+    group.setAttribute("aria-label", `${handle.label} of ${handle.shape}`);
+    group.setAttribute("aria-valuetext", `${handle.x.toPrecision(3)}, ${handle.y.toPrecision(3)}`);
+    group.dataset.key = `handle ${number}`;
+    make("circle", { r: 14, class: "reach" }, group);
+    if (handle.kind === "move") make("path", { d: "M-6 0H6M0 -6V6", class: "mark" }, group);
+    else make(handle.kind === "radius" ? "circle" : "rect", handle.kind === "radius" ? { r: 5, class: "mark" } : { x: -4.5, y: -4.5, width: 9, height: 9, rx: 2, class: "mark" }, group);
+    group.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      this.#held = { number, pointer: event.pointerId, last: 0 };
+      this.setPointerCapture(event.pointerId);
+    });
+    group.addEventListener("keydown", (event) => {
+      const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+      if (!(event.key in ways)) return;
+      event.preventDefault();
+      const by = this.#data.step * (event.shiftKey ? 10 : 1);
+      const [dx, dy] = ways[event.key];
+      this.#say("moved", { number, x: handle.x + by * dx, y: handle.y + by * dy, done: true });
+    });
+  }
+
+  #move(event) {
+    if (!this.#held || event.pointerId !== this.#held.pointer) return;
+    const [x, y] = this.#coordinates(event);
+    const handle = this.#svg.querySelector(`[data-key="handle ${this.#held.number}"]`);
+    handle?.setAttribute("transform", `translate(${this.#place([x, y]).join(" ")})`);
+    if (event.timeStamp - this.#held.last < 40) return;
+    this.#held.last = event.timeStamp;
+    this.#say("moved", { number: this.#held.number, x, y, done: false });
+  }
+
+  #drop(event) {
+    if (!this.#held || event.pointerId !== this.#held.pointer) return;
+    const [x, y] = this.#coordinates(event);
+    const number = this.#held.number;
+    this.#held = null;
+    this.#say("moved", { number, x, y, done: true });
+  }
+}
+
+customElements.define("pibls-board", Board);
+}

@@ -1,0 +1,108 @@
+"""The bottom of the page: the state of the problem and of its solution in words, and the estimate as it falls."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pibls.studio.page import StudioPage
+
+Record = dict[str, Any]
+_TONES = {"converged": "good", "stalled": "warn", "ill-posed": "bad", "interrupted": "warn"}
+
+
+class StatusBar:
+    """Words, figures and a small curve."""
+
+    def __init__(self, page: StudioPage) -> None:
+        self.page, self.ui = page, page.ui
+        self.course: list[float] = []
+        self.tol = 1e-4
+        self.begun = False
+
+    def build(self) -> None:
+        """Make the elements."""
+        ui = self.ui
+        self.words = ui.label("Reading the problem …").classes("status").props("role=status aria-live=polite")
+        self.curve = ui.html("", sanitize=False).props("aria-hidden=true")
+        self.figures = ui.label().classes("figures")
+
+    def tell(self, words: str, tone: str = "") -> None:
+        """Say something, in green, amber or red if it matters."""
+        self.words.set_text(words)
+        self.words.classes(remove="good warn bad", add=tone)
+
+    def refuse(self, words: str) -> None:
+        """Say why something was not done."""
+        self.tell(words, "bad")
+
+    def show_problem(self, record: Record) -> None:
+        """Say whether the problem can be solved."""
+        self.tol = record["tol"]
+        if self.page.session.solving or (self.page.solution.answer is not None and self._fresh(record)):
+            return
+        if record["error"]:
+            line = f"Line {record['error']['line']}: " if record["error"]["line"] else ""
+            self.refuse(line + record["error"]["message"])
+        elif record["told"]:
+            self.tell(record["told"], "warn")
+        elif self.page.solution.answer is not None:
+            self.tell("The problem has changed. Press Solve to see its solution.")
+        else:
+            self.tell("Ready to solve.")
+
+    def _fresh(self, record: Record) -> bool:
+        """Tell whether the solution on the page is that of the problem on the page."""
+        return bool(self.page.session.solved == self.page.text) and not record["error"]
+
+    def begin(self, *, quiet: bool) -> None:
+        """Say that a solve has begun."""
+        self.course = []
+        if not quiet:
+            crew = self.page.session.crew
+            waits = crew.running >= crew.allowance.together
+            self.tell(f"Waiting: {crew.running + crew.queued} solves are ahead." if waits else "Solving …")
+            self.figures.set_text("")
+            self.curve.content = ""
+
+    def progress(self, now: Record) -> None:
+        """Show how far a solve has come."""
+        if now["estimate"]:
+            self.course.append(now["estimate"])
+            self._draw()
+        estimate = f", estimated error {now['estimate']:.0e} of {self.tol:.0e}" if now["estimate"] else ""
+        doing = {"scan": "Choosing scales", "estimate": "Estimating the error"}.get(now["stage"], "Solving")
+        self.tell(f"{doing}: {now['nodes']} weights{estimate}")
+        self.figures.set_text(f"{now['seconds']:.1f} s")
+
+    def show_answer(self, found: Record) -> None:
+        """Say how accurate the solution is, and how to go on if it is not."""
+        status = found["status"]
+        head = "" if status == "converged" else f"{status.capitalize()}. "
+        lines = [head + found["message"], *([found["parameters"]] if found["parameters"] else [])]
+        if found["eigenvalues"]:
+            lines.append("Eigenvalues: " + ";  ".join(found["eigenvalues"]))
+        self.tell("  ".join(lines), _TONES.get(status, ""))
+        facts = [f"estimate {found['estimate']:.1e}"] if found["estimate"] is not None else []
+        facts += [f"true error {found['true_error']:.1e}"] if found["true_error"] is not None else []
+        again = ["from kept factors"] if found.get("again") else []
+        self.figures.set_text("  ·  ".join([*facts, found["size"], f"{found['seconds']:.2f} s", *again]))
+        if found["estimate"] and not found.get("again"):
+            self.course.append(found["estimate"])
+            self._draw()
+
+    def _draw(self) -> None:
+        """Draw the estimates so far on a scale of decades, and the tolerance as a dashed line."""
+        heights = [math.log10(max(value, 1e-16)) for value in self.course]
+        low, high = min([*heights, math.log10(self.tol)]) - 0.3, max([*heights, math.log10(self.tol)]) + 0.3
+        step = 118 / max(1, len(heights) - 1)
+
+        def y(value: float) -> float:
+            return 32 - 30 * (value - low) / (high - low)
+
+        spots = [(6 + step * i, y(value)) for i, value in enumerate(heights)]
+        dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.4"/>' for a, b in spots)
+        way = " ".join(f"{a:.1f},{b:.1f}" for a, b in spots)
+        goal = f'<line x1="0" x2="130" y1="{y(math.log10(self.tol)):.1f}" y2="{y(math.log10(self.tol)):.1f}"/>'
+        self.curve.content = f'<svg class="falling" viewBox="0 0 130 34">{goal}<polyline points="{way}"/>{dots}</svg>'

@@ -1,0 +1,175 @@
+"""The tasks of a worker: it reads, solves, draws and measures one problem at a time, and keeps its solution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pibls.errors import InputError
+from pibls.problem import Eigenvalue, Problem
+from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
+from pibls.spectrum import Spectrum, eigen
+from pibls.status import Status
+from pibls.studio.cards import read, typeset_one
+from pibls.studio.library import listed, zoo_text
+from pibls.studio.maps import picture
+from pibls.studio.measuring import cut, probe, quantity
+from pibls.text import ProblemFile, read_text
+from pibls.tuning import solve
+from pibls.tuning.prepared import Prepared, prepare
+from pibls.tuning.progress import Progress
+
+Record = dict[str, Any]
+Report = Callable[[Record], None]
+
+
+@dataclass
+class Workbench:
+    """A problem with its solution, its eigenfunctions if it has some, and the factors that are kept of it."""
+
+    report: Report
+    text: str = ""
+    folder: str = ""
+    file: ProblemFile | None = None
+    solution: Solution | None = None
+    spectrum: Spectrum | None = None
+    prepared: Prepared | None = None
+    busy: bool = False
+    tasks: dict[str, Callable[..., Record]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tasks = {
+            "read": lambda text, folder: read(text, folder),
+            "typeset": lambda text, formula: typeset_one(text, formula),
+            "library": listed,
+            "zoo": zoo_text,
+            "solve": self.solve,
+            "again": self.again,
+            "mode": self.mode,
+            "picture": self.picture,
+            "probe": lambda place: probe(self.held, place),
+            "cut": lambda ends, at, name: cut(self.held, ends, at, name),
+            "quantity": lambda kind, formula, part, at: quantity(
+                self.held, self.text, self.folder, kind, formula, part, at
+            ),
+            "write": self.write,
+        }
+
+    @property
+    def held(self) -> Solution:
+        """The solution at hand, or a refusal where there is none."""
+        if self.solution is None:
+            raise InputError("There is no solution yet. Press Solve first.")
+        return self.solution
+
+    def solve(self, text: str, folder: str, deadline: float, picture: Record) -> Record:
+        """Solve the problem of a text; the estimate is reported as it falls."""
+        begun = time.perf_counter()
+        self._put(text, folder)
+        assert self.file is not None
+        problem, options = self.file.problem, self.file.solve
+        tol = options.tol or 1e-4
+        if any(isinstance(number, Eigenvalue) for number in problem.parameters):
+            self.spectrum = eigen(problem, number=6, tol=tol)
+            self.solution = self.spectrum.solutions[0]
+        else:
+            limit = deadline if options.deadline is None else min(deadline, options.deadline)
+            names = ("seed", "budget", "memory", "time", "assume_well_posed")
+            given = {name: getattr(options, name) for name in names}
+            wishes = {name: value for name, value in given.items() if value is not None}
+            self.solution = solve(problem, tol=tol, deadline=limit, progress=self._tell, **wishes)
+        return self._answer(begun, picture)
+
+    def _put(self, text: str, folder: str) -> None:
+        self.solution = self.spectrum = self.prepared = None
+        self.text, self.folder = text, folder
+        self.file = read_text(text, folder)
+
+    def _tell(self, now: Progress) -> None:
+        estimate = None if now.estimate is None else float(now.estimate)
+        self.report({"stage": str(now.stage), "seconds": now.seconds, "nodes": now.nodes, "estimate": estimate})
+
+    def again(self, text: str, deadline: float, picture: Record) -> Record:
+        """Solve again after a parameter has changed: from kept factors where it stands on right-hand sides only.
+
+        The first time, and where it stands elsewhere, a linear problem is solved so that its factors are kept.
+        """
+        begun = time.perf_counter()
+        if self.solution is None or not isinstance(self.solution.network, CellNetwork) or self.spectrum is not None:
+            return self.solve(text, self.folder, deadline, picture)
+        file = read_text(text, self.folder)
+        restated = self._restated(file.problem)
+        if restated is None and file.problem.is_linear and not file.problem.parameters:
+            self.prepared = prepare(file.problem, tol=file.solve.tol or 1e-4)
+            self.solution = self.prepared.solution
+        elif restated is not None:
+            self.solution = restated
+        if (restated is None and self.prepared is None) or self.solution.status != Status.CONVERGED:
+            return self.solve(text, self.folder, deadline, picture)
+        self.file, self.text = file, text
+        return self._answer(begun, picture) | {"again": restated is not None}
+
+    def _restated(self, problem: Problem) -> Solution | None:
+        """Return the solution from kept factors; None if there are none, or more than right-hand sides has changed."""
+        if self.prepared is None:
+            return None
+        try:
+            return self.prepared.solve_restated(problem)
+        except InputError:
+            self.prepared = None
+            return None
+
+    def mode(self, number: int, picture: Record) -> Record:
+        """Show another eigenfunction."""
+        if self.spectrum is None or not 0 <= number < len(self.spectrum):
+            raise InputError("There is no such eigenfunction. Solve the problem again.")
+        self.solution = self.spectrum.solutions[number]
+        return {"picture": self.picture(**picture)}
+
+    def picture(self, what: str, field: str | None, over: list[str], n: int) -> Record:
+        """Draw the solution at hand."""
+        known = self.held.problem.field_names
+        return picture(self.held, what, field if field in known else None, over, n)
+
+    def _answer(self, begun: float, wanted: Record) -> Record:
+        solution = self.held
+        d = solution.diagnostics
+        status, message = str(solution.status), d.message
+        if self.spectrum is not None:
+            status, message = str(self.spectrum.status), self.spectrum.message
+        found: Record = {"status": status, "message": message, "size": d.size, "method": d.method}
+        estimate = solution.error_estimate if self.spectrum is None else None  # eigenvalues have their own
+        found |= {"estimate": estimate, "tol": d.tolerance, "true_error": _true_error(solution)}
+        found["parameters"] = str(solution.parameters) if solution.parameters is not None else ""
+        found["eigenvalues"] = [] if self.spectrum is None else _eigenvalues(self.spectrum)
+        found["seconds"] = time.perf_counter() - begun
+        try:
+            found["picture"] = self.picture(**wanted)
+        except InputError:  # not every solution has an estimated error at points
+            found["picture"] = self.picture(**{**wanted, "what": "solution"})
+        return found
+
+    def write(self, kind: str, path: str) -> Record:
+        """Write a file of the solution at hand."""
+        solution, place = self.held, Path(path)
+        if kind == "png":
+            solution.plot().savefig(place, dpi=150)
+        elif kind == "gif":
+            solution.animate(place, frames=30, n=80)
+        else:
+            {"vtu": solution.to_vtk, "csv": solution.to_csv, "pibls": solution.save}[kind](place)
+        return {"path": path, "size": place.stat().st_size}
+
+
+def _true_error(solution: Solution) -> float | None:
+    problem: Problem = solution.problem
+    return solution.true_error() if problem.exact is not None and not problem.parameters else None
+
+
+def _eigenvalues(spectrum: Spectrum) -> list[str]:
+    pairs = zip(spectrum.values.tolist(), spectrum.errors.tolist(), strict=True)
+    return [f"{value:.8g} ± {error:.1g}" for value, error in pairs]

@@ -1,0 +1,188 @@
+"""The studio in a browser: from a disc to the flow through the edge of its hole, at two window sizes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("nicegui", reason="pages are made by pibls[studio]")
+pytest.importorskip("latex2mathml", reason="formulas are typeset by pibls[studio]")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+DISC = """# A disc that is heated inside.
+title = "Disc"
+unknowns = ["u"]
+equations = ["-laplacian(u) = load"]
+
+[parameters]
+load = 4
+air = 0.5
+
+[domain]
+shape = "disk"
+radius = 1
+name = "plate"
+
+[[conditions]]
+kind = "dirichlet"
+value = 0
+on = "plate"
+
+[solve]
+tol = 1e-2
+"""
+PATIENCE = 60_000  # milliseconds, of which a machine with nothing else to do needs a hundredth
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The address of a studio that runs in a process of its own."""
+    path = tmp_path_factory.mktemp("studio") / "disc.toml"
+    path.write_text(DISC, encoding="utf-8")
+    command = [sys.executable, "-m", "pibls", "studio", str(path), "--no-browser"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as server:
+        try:
+            yield server.stdout.readline().split()[-1]
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        own = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield own
+        own.close()
+
+
+@pytest.fixture(params=[(1440, 900), (390, 844)], ids=["desk", "phone"])
+def page(request, browser, address):
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.wrong, page.hosts = [], set()
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("request", lambda sent: page.hosts.add(urlsplit(sent.url).netloc))
+    page.goto(address)
+    edge(page, "boundary").wait_for(state="attached")
+    yield page
+    assert page.wrong == []
+    assert page.hosts <= {urlsplit(address).netloc, ""}  # nothing comes from elsewhere
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def edge(page, name):
+    return page.locator(f'pibls-board [data-key="edge {name}"]')
+
+
+def status(page, pattern):
+    playwright.expect(page.locator(".status")).to_have_text(re.compile(pattern), timeout=PATIENCE)
+
+
+def shown(page, pattern):
+    canvas = page.locator("pibls-picture canvas").first
+    playwright.expect(canvas).to_have_attribute("aria-label", re.compile(pattern), timeout=PATIENCE)
+
+
+def problem(page):
+    """Return the problem file that the page exports."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("menuitem", name="Problem file").click()
+    return download.value.path().read_text(encoding="utf-8")
+
+
+def test_from_a_disc_to_the_flow_through_the_edge_of_its_hole(page, tmp_path):
+    page.get_by_role("button", name="Add a disk").click()
+    edge(page, "hole1").wait_for(state="attached")
+    playwright.expect(page.locator("pibls-board .line.bare")).to_have_count(1)
+    status(page, "hole1|no condition")
+    drag(page, page.locator("pibls-board .handle.move").last, 24, 12)
+    edge(page, "hole1").focus()
+    page.keyboard.press("Enter")
+    page.locator(".edge-panel .chip", has_text="Convection").click()
+    playwright.expect(page.locator("pibls-board .line.bare")).to_have_count(0)
+    page.keyboard.press("Control+Enter")
+    status(page, "The estimated error .* is within the tolerance")
+    shown(page, "^Solution u")
+    page.locator(".chip", has_text="Estimated error").click()
+    shown(page, "^Estimated error of u")
+    page.locator(".right .chip", has_text="Solution").click()
+    shown(page, "^Solution u")
+    canvas = page.locator("pibls-picture canvas").first
+    before = canvas.get_attribute("aria-label")
+    page.get_by_label("Slider of load").focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    playwright.expect(canvas).not_to_have_attribute("aria-label", before, timeout=PATIENCE)
+    status(page, "is within the tolerance")
+    page.get_by_role("button", name="Measure").click()
+    playwright.expect(page.locator(".answers .line").first).to_contain_text(
+        "flow out through hole1 =", timeout=PATIENCE
+    )
+    text = problem(page)
+    found = tomllib.loads(text)
+    assert found["domain"]["of"][1]["center"] != [0, 0]
+    assert [own["kind"] for own in found["conditions"]] == ["dirichlet", "convection"]
+    assert found["conditions"][1]["on"] == "hole1"
+    assert text.startswith("# A disc that is heated inside.")  # comments stay
+    reopened(page, text, tmp_path)
+
+
+def drag(page, handle, across, down):
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + across, y + down, steps=4)
+    page.mouse.up()
+    playwright.expect(handle).not_to_have_attribute("aria-valuetext", re.compile(r"^0\.00?, 0\.00?"), timeout=PATIENCE)
+
+
+def reopened(page, text, folder):
+    """Open a changed file, undo that, and open the page's own address in a second window."""
+    file = folder / "again.toml"
+    file.write_text(text.replace('title = "Disc"', 'title = "Again <img src=x onerror=window.owned=1>"'), "utf-8")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open", exact=True).click()
+    chooser.value.set_files(file)
+    title = page.get_by_label("Title")
+    playwright.expect(title).to_have_value(re.compile("^Again"), timeout=PATIENCE)
+    playwright.expect(page).to_have_url(re.compile("#.{100}"), timeout=PATIENCE)
+    assert page.evaluate("window.owned") is None
+    second = page.context.new_page()
+    second.goto(page.url)
+    playwright.expect(second.get_by_label("Title")).to_have_value(re.compile("^Again"), timeout=PATIENCE)
+    second.close()
+    page.get_by_role("button", name="Undo").click()
+    playwright.expect(title).to_have_value("Disc", timeout=PATIENCE)
+
+
+def test_errors_stand_below_their_line_and_everything_has_a_name(page):
+    field = page.get_by_label("Equation 1")
+    field.fill("-laplacian(u) = sinn(x)")
+    words = page.locator(".card.wrong .words").first
+    playwright.expect(words).to_contain_text("Did you mean 'sin'?", timeout=PATIENCE)
+    field.fill("-laplacian(u) = sin(x)")
+    playwright.expect(page.locator(".card .math").first).to_contain_text("sin", timeout=PATIENCE)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, textarea, [role=button], [role=slider], [tabindex='0']")]
+        .filter((node) => node.checkVisibility() && !node.closest("[aria-label], label")
+          && !node.textContent.trim() && !node.getAttribute("placeholder"))
+        .map((node) => node.outerHTML.slice(0, 120))"""
+    )
+    assert nameless == []
