@@ -6,13 +6,15 @@ for the derivatives of order p; what is left are rates, functions of the coordin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
 
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
@@ -112,6 +114,15 @@ class Evolution:
                 if not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs):
                     found[slot] = compile_function(slope, coordinates)
         return found
+
+    def first_state(self, X: FloatArray, slots: Collection[Slot]) -> dict[Slot, FloatArray] | None:
+        """Return states and slopes at places at the first time; None where one is not known, or not finite."""
+        if not set(slots) <= self.first_values.keys():
+            return None
+        try:
+            return {slot: self.first_values[slot](X) for slot in slots}
+        except ProblemError:
+            return None
 
     @cached_property
     def split_rates(self) -> Mapping[str, Rate]:
