@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -165,6 +166,12 @@ def test_domain_and_exact_solution_are_finite_everywhere(name: str) -> None:
     assert set(values) == set(problem.field_names)
     assert all(np.isfinite(v).all() and np.ptp(v) > 1e-3 for v in values.values())
     assert not any(isinstance(s.place, AtPoints) for s in problem.statements)
+
+
+@pytest.mark.parametrize("name", ["burgers", "allen_cahn", "gray_scott", "lorenz", "variable_coefficient_data", "motz"])
+def test_problems_with_functions_and_parts_can_be_pickled(name):
+    problem = {**catalogue(), **problems.everyday()}[name]()
+    assert str(pickle.loads(pickle.dumps(problem))) == str(problem)
 
 
 def test_the_catalogue_holds_all_and_knows_which_are_linear_and_have_an_exact_solution() -> None:

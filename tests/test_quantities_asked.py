@@ -163,3 +163,11 @@ def test_the_time_of_a_mean_is_that_of_the_mean_by_lines_and_by_cells() -> None:
         assert found.error < 1e-4
     ends = pb.solve(problem).first_time(T.diff(x) < 1, over=rod.left)
     assert ends.value == pytest.approx(math.log(math.pi) / math.pi**2, abs=1e-5)
+
+
+def test_a_place_has_no_digits_that_were_not_found() -> None:
+    u = pb.field("u", x, y)
+    disk = pb.Disk((x, y), (0, 0), 1)
+    solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), 1), disk, [pb.Dirichlet(u, 0)]))
+    assert solution.maximum(u).place.tolist() == [0.0, 0.0]
+    assert disk.boundary.contains([solution.maximum(u.diff(x), over=disk.boundary).place]).all()

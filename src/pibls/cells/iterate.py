@@ -27,7 +27,6 @@ from pibls.solution.sizes import field_scales
 __all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
 
 _SETTLED = 0.02  # of the tolerance and of the residual: shorter steps change nothing, and the iteration has settled
-_STEPS = 3.0  # expected steps on a tree, from the solution on the last one
 MOST_STEPS = 25
 
 
@@ -81,9 +80,9 @@ class NewtonFitter:
     _steps: float = 0.0  # number of steps on the last tree
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations for a tree: some steps, each of which factorises all cells."""
+        """Return the operations for a tree: as many steps as on the last one, each of which factorises all cells."""
         del new
-        return 0.0 if self._last is None else max(_STEPS, self._steps) * self._last.work(cells, cells)
+        return 0.0 if self._last is None else self._steps * self._last.work(cells, cells)
 
     @property
     def memory(self) -> float:

@@ -19,7 +19,7 @@ from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
@@ -27,12 +27,11 @@ from pibls.status import Status
 
 __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
-_HIGHEST = {1: 0, 2: 19, 3: 16}  # highest degree that a solve may reach, by dimension
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
 _MANY_DIGITS = 1e-6  # estimates below this may be limited by round-off
 _RICHER = 2.0  # power of the number of functions with which the work of a cell grows
 _GROWTH = 1.5  # least growth of cells and work from one tree to the next
-_STRONG, _STRONGEST = 1e2, 1e6  # sensitivities above the first magnify the residual; above the second, in full
+_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; smaller ones a slight share of it
 _FRONTS = 2.0  # memory grows faster than the number of cells, because fronts grow, too
 
 
@@ -170,8 +169,10 @@ class Loop:
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
         residual = found.better.residual / found.size
-        share = 1.0 / _STRONG if found.sensitivity < _STRONGEST else 1.0
-        least = found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > _STRONG else 0.0
+        share = SLIGHT if found.sensitivity < _STRONGEST else 1.0
+        least = (
+            found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > 1.0 / SLIGHT else 0.0
+        )
         unsure = average_error(found.fit_layout, found.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.integral_error(found.fit.root))
@@ -190,7 +191,7 @@ class Loop:
     def _wants_digits(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
-        magnified = min(max(min(self.sensitivities[-2:]) / _STRONG, 1.0), _STRONGEST)
+        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), _STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
@@ -242,7 +243,7 @@ class Loop:
         hoped = self._goal(found.estimate)
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
-        if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
+        if richer is None or old.degree + steps * (new.degree - old.degree) > degree_for(new.dimension, 0.0) + 2:
             return False
         more, here = self._richer_work(), len(found.fit.parts)
         cells = self._wanted(found.fit, sizes)

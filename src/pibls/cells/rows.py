@@ -25,7 +25,6 @@ from pibls.quadrature.roots import CLOSE
 __all__ = ["PartRows", "Rows"]
 
 _EXACT = 1e5
-_DIGITS = 12
 _MANY = 4  # distinct normals of a boundary of many flat pieces
 
 
@@ -280,8 +279,8 @@ class Rows(Evaluation):
             area, depth = rule.weights.sum(), _depth(part, rule)
             arrays = (
                 on_grid(part.local(rule.points)),
-                np.round(rule.weights / area, _DIGITS),
-                np.round(rule.normals, _DIGITS) + 0.0,
+                on_grid(rule.weights / area),
+                on_grid(rule.normals),
             )
             terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.conditions_on(place)]
             scaled = tuple(

@@ -18,7 +18,7 @@ from pibls.errors import ProblemError
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, compile_function, differentiated
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 
@@ -107,12 +107,8 @@ class Evolution:
         coordinates, found = self.problem.domain.coordinates, {}
         for slot in self.slots:
             given = self.initial.get(slot.state)
-            along = [pair for pair in zip(coordinates, slot.multi_index, strict=False) if pair[1]]
-            if given is not None and not (given.has(Data) and along):
-                slope = given.diff(*along) if along else given
-                # A kink has no slope, and a jump is infinitely steep.
-                if not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs):
-                    found[slot] = compile_function(slope, coordinates)
+            if given is not None and not (given.has(Data) and any(slot.multi_index)):
+                found[slot] = compile_function(differentiated(given, coordinates, slot.multi_index), coordinates)
         return found
 
     def first_state(self, X: FloatArray, slots: Collection[Slot]) -> dict[Slot, FloatArray] | None:

@@ -224,7 +224,7 @@ class Film:
         return np.stack([view.evaluate(lambda _: next(parts)) for view in self.views])
 
     def _words(self, number: int) -> str:
-        return f"{self.views[0].domain.time} = {self.times[number]:.3g}   ({self.said})"
+        return f"{self.views[0].domain.time} = {self.times[number]:.4g}   ({self.said})"
 
     def _first(self, panel: Panel, axes: Any, values: FloatArray) -> Any:
         """Draw the first frame with the scale of all frames; return the artist that changes."""

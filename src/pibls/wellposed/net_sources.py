@@ -26,9 +26,9 @@ from pibls.problem.fluxes import divided
 from pibls.problem.printing import text
 from pibls.problem.statements import lowered
 from pibls.problem.symbols import Field, normal
+from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 from pibls.wellposed.compatibility import (
-    SAME,
     SAMPLES,
     boundary_rules,
     given_on_parts,
@@ -140,7 +140,7 @@ def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Sta
         left.append((float(made.sum()), float(through.sum())))
         gap, least = left[-1][0] - left[-1][1], min(tol, PLAIN) * size
         # Of the sign that G has, the sum of G must be; where G is never zero, nor is its sum.
-        possible = net.sign * gap > SAME * size if net.is_strict else net.sign * gap >= -least
+        possible = net.sign * gap > CLOSE * size if net.is_strict else net.sign * gap >= -least
         if possible if net.sign else abs(gap) <= least:
             return ""
     (before, _), (total, out_of) = left
@@ -182,6 +182,6 @@ def _flowing(
                 return None
             scale = max(scale, float(np.abs(flow).max()))
         found.append(flow)
-    if max(float(np.abs(other - found[0]).max()) for other in found) > SAME * scale:
+    if max(float(np.abs(other - found[0]).max()) for other in found) > CLOSE * scale:
         return None
     return np.asarray(weights * found[0])
