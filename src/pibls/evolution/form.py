@@ -13,6 +13,8 @@ from typing import Any
 
 import sympy as sp
 
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
@@ -108,6 +110,15 @@ class Evolution:
             if given is not None and not (given.has(Data) and any(slot.multi_index)):
                 found[slot] = compile_function(differentiated(given, coordinates, slot.multi_index), coordinates)
         return found
+
+    def first_state(self, X: FloatArray, slots: Collection[Slot]) -> dict[Slot, FloatArray] | None:
+        """Return states and slopes at places at the first time; None where one is not known, or not finite."""
+        if not set(slots) <= self.first_values.keys():
+            return None
+        try:
+            return {slot: self.first_values[slot](X) for slot in slots}
+        except ProblemError:
+            return None
 
     @cached_property
     def split_rates(self) -> Mapping[str, Rate]:
