@@ -24,14 +24,13 @@ from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import FIRST, MOST, NEGLIGIBLE, SLIGHT
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
 __all__ = ["Coarse", "CoarseAttempts"]
 
 _LEVELS = 4  # trees on which attempts are made, each finer than the last
-_SHARE = 0.3  # share of the budget after which no other start is tried
 _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
@@ -134,7 +133,7 @@ class CoarseAttempts:
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent for another attempt."""
-        return self.spent / RATE > _SHARE * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
+        return self.spent / RATE > FIRST * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
@@ -260,9 +259,8 @@ class CoarseAttempts:
         if newton.layout.problem.domain.time is not None:
             return ""
         root = chosen.descent.fit.root
-        shape = bump(newton.layout, root)
-        if shape is None:
-            return ""
+        # Where the conditions do not determine a bump, as of first-order equations, multiples of the solution serve.
+        shape = bump(newton.layout, root) or values_of(newton.layout, chosen.descent.fit)
         limit = self.spent + max(MOST * self.spent, SLIGHT * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
             if self.spent > limit or self.budget.late:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Term
-from pibls.cells.interface_laws import InterfaceLaws
+from pibls.cells.evaluation import Stated, Term
+from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
@@ -38,6 +38,18 @@ class Fluxes:
     def laws(self) -> InterfaceLaws:
         """The conditions across interfaces."""
         return InterfaceLaws(self.rows, self.across_interfaces)
+
+    def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
+        """Return this part's side of an interface condition, or of a flux that is written as a divergence, or None."""
+        found = self.laws.of(part, face, number, order)
+        if found is not None or not self._is_flux(face, number, order):
+            return found
+        given = self._given_fluxes[self._fluxes[number, order]]
+        if given is None:
+            return None
+        X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
+        size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
+        return Law([], size, Stated(given, X, normals, [], np.zeros(len(X)), np.ones(len(X))), 1.0)
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""

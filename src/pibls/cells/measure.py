@@ -177,7 +177,7 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     """
     (U, weights, known), (_, _, finely) = _sparse_rule(layout.reference), _sparse_rule(finer.reference)
     held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
-    apart, size, peaks, largest = np.empty((4, len(fine.parts), len(layout.problem.field_names)))
+    apart, size, peaks, largest = np.empty((4, len(fine.parts), fine.fields))
     same = [number for number, part in enumerate(fine.parts) if part.whole and part.cell in held]
     if same:
         parts = [fine.parts[number] for number in same]
@@ -248,11 +248,11 @@ def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart
     cell = part.cell
     while cell not in cells:
         if cell.parent is None:
-            return np.zeros((len(X), len(layout.problem.field_names)))
+            return np.zeros((len(X), coarse.fields))
         cell = cell.parent
     parts = layout.parts(cell)
     numbers = layout.cutter.part_at(cell, X)
-    values = np.empty((len(X), len(layout.problem.field_names)))
+    values = np.empty((len(X), coarse.fields))
     for number in np.unique(numbers):
         rows = numbers == number
         own = parts[number]
