@@ -105,9 +105,7 @@ def zoo() -> Mapping[str, Callable[[], Problem]]:
     """Return every problem of the zoo by name: with an exact solution, with a computed one, and ill-posed ones."""
     from pibls import problems
 
-    known = {**problems.catalogue(), **problems.evolutions(), **problems.without_exact()}
-    known |= {name: entry.problem for name, entry in problems.references().items()}
-    return known | {name: entry.problem for name, entry in problems.ill_posed().items()}
+    return dict(problems.catalogue()) | {name: entry.problem for name, entry in problems.ill_posed().items()}
 
 
 def true_error(source: Source, solution: Solution) -> float | None:

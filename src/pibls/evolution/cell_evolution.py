@@ -11,10 +11,10 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import LinearFitter
+from pibls.cells.fitters import LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.loop import HIGHEST, Loop
+from pibls.cells.loop import Loop
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -93,7 +93,7 @@ class CellEvolution:
         fit, sizes = self._modes(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
-        if marker.is_smooth(fit) and layout.reference.degree + 2 <= HIGHEST[layout.reference.dimension]:
+        if marker.is_smooth(fit) and layout.reference.degree <= degree_for(layout.reference.dimension, 0.0):
             return layout.enriched(2), here.stages.root
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)

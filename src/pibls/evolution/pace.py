@@ -6,6 +6,7 @@ import numpy as np
 
 from pibls.errors import ProblemError
 from pibls.evolution.form import Evolution, compiled
+from pibls.problem.evaluate import differentiated
 from pibls.refinement.standards import POINTS
 
 
@@ -24,10 +25,7 @@ def transits(evolution: Evolution) -> float:
     first, last = evolution.limits
     X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(POINTS)
     X, coordinates, found = np.column_stack([X, np.full(len(X), first)]), evolution.problem.domain.coordinates, 0.0
-    states = {
-        s.symbol: evolution.initial[s.state].diff(*zip(coordinates, s.multi_index, strict=False))
-        for s in evolution.slots
-    }
+    states = {s.symbol: differentiated(evolution.initial[s.state], coordinates, s.multi_index) for s in evolution.slots}
     for name, rate in evolution.rates.items():
         own = (rate.xreplace(states), evolution.initial[name, 0])
         try:
