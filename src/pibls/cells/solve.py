@@ -61,11 +61,6 @@ class Fit:
     columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     left: dict[CellPart, FloatArray] = field(default_factory=dict)
 
-    @property
-    def fields(self) -> int:
-        """Number of fields."""
-        return len(next(iter(self.weights.values()), ()))
-
     def side(self, number: int) -> Fit:
         """Return the solution for one of several right-hand sides."""
         weights = {part: own[number] for part, own in self.columns.items()}

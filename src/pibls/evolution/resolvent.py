@@ -32,7 +32,7 @@ from pibls.problem import (
     unknown,
 )
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
-from pibls.problem.evaluate import Function, Within
+from pibls.problem.evaluate import Function, Within, differentiated
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
 from pibls.problem.open_numbers import put_into
@@ -145,7 +145,7 @@ class Resolvent:
         for number, index, order, coefficient in self._history(form):
             for below in range(order):
                 start = self.initial[self.problem.field_names[number], below]
-                found -= coefficient * _Z ** (order - below) * start.diff(*zip(space, index, strict=True))
+                found -= coefficient * _Z ** (order - below) * differentiated(start, tuple(space), index)
         return found
 
 
