@@ -42,7 +42,7 @@ coverage: .venv/dev
 	$(BIN)/pytest -n 2 --cov=src/pibls --cov-report=term:skip-covered --cov-fail-under=95
 
 # The site, into out/docs/index.html; without a network, and with warnings as errors.
-docs: .venv/dev
+docs: .venv/docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
 
 # The experiments of the paper; interrupt at any time and run again. PROFILE=full runs everything, and trains with torch.
@@ -58,6 +58,10 @@ reproduce: $(if $(filter full,$(PROFILE)),.venv/torch,.venv/core)
 # torch is pinned so that pip does not look for a build with gigabytes of CUDA libraries.
 .venv/torch: .venv/core
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	touch $@
+
+.venv/docs: .venv/core
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 .venv/dev: .venv/torch

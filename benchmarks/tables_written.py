@@ -295,12 +295,23 @@ def peers_inverse() -> str:
     return _table(("problem", "unknown", "solver", "relative error", "s", "setting"), lines)
 
 
+def settings() -> str:
+    """Return how many constants of each package change a solve."""
+    found, kinds = results("settings"), ("yes", "no", "untried")
+    groups: dict[str, list[Row]] = {}
+    for row in found.rows:
+        groups.setdefault(row["constant"].partition("/")[0], []).append(row)
+    groups["all"] = found.rows
+    counts = [[name, *(str(sum(r["matters"] == kind for r in own)) for kind in kinds)] for name, own in groups.items()]
+    return _table(("package", "change something", "change nothing", "read by no problem that was tried"), counts)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly, cells),
         *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu),
         *(inverse_bound, inverse_coverage, inverse_starts),
-        *(peers_inverse, windows),
+        *(peers_inverse, windows, settings),
     )
 } | PAPER_TABLES

@@ -39,7 +39,7 @@ PAGES = {
 
 def makers() -> dict[str, Callable[[], pb.Problem]]:
     """Return every problem of the gallery by name."""
-    return {**pb.problems.catalogue(), **pb.problems.evolutions()}
+    return dict(pb.problems.catalogue(exact=True))
 
 
 def group(name: str) -> str:

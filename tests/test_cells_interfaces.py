@@ -292,3 +292,25 @@ def test_what_is_continuous_where_a_coefficient_jumps_is_said(divided):
     low, high = solution.derivative(w, x)([[0.5 - 1e-9], [0.5 + 1e-9]])
     assert (1 if divided else 2) * high == pytest.approx(low, abs=1e-6)
     assert ("times slopes were taken to be continuous" in solution.diagnostics.message) != divided
+
+
+@pytest.mark.parametrize("written", ["slopes", "divided", "flux"])
+def test_waves_keep_their_slopes_where_the_speed_jumps_unless_written_as_a_divergence(written):
+    t = pb.coordinates("t")
+    h, string = pb.field("h", x, t), pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    half = sp.Rational(1, 2)
+    k = sp.Piecewise((5, x < half), (1, True))
+    bent = sp.Piecewise((x * (1 + x) / 5, x < half), (x * (1 + x) - sp.Rational(3, 5), True))
+    shape = bent if written == "flux" else sp.sin(sp.pi * x)
+    operator, force = {
+        "slopes": (h.diff(t, 2) - k * h.diff(x, 2), k * sp.pi**2 * shape - shape),
+        "divided": (h.diff(t, 2) / k - h.diff(x, 2), sp.pi**2 * shape - shape / k),
+        "flux": (h.diff(t, 2) - pb.div([k * h.diff(x)]), -shape - 2),
+    }[written]
+    exact = shape * sp.cos(t)
+    conditions = [pb.Dirichlet(h, exact), pb.Initial(h, shape), pb.Initial(h.diff(t), 0)]
+    problem = pb.Problem(sp.Eq(operator, force * sp.cos(t)), string, conditions, exact=exact)
+    solution = pb.solve(problem, tol=1e-4, progress=False)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4
+    assert ("slopes were taken to be" in solution.diagnostics.message) == (written == "slopes")

@@ -11,6 +11,7 @@ import sympy as sp
 
 import pibls as pb
 from internals import (
+    Cell,
     CellNetwork,
     ErrorMarking,
     Layout,
@@ -477,7 +478,7 @@ def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
 
 @pytest.mark.parametrize("deepest", [2, 3])
 def test_where_no_cell_can_be_split_nothing_is_known_of_the_error(monkeypatch, deepest):
-    monkeypatch.setattr("pibls.cells.tree._DEEPEST", deepest)
+    monkeypatch.setattr(Cell, "is_divisible", property(lambda cell: cell.depth < 2 * deepest))
     solution = pb.solve(pb.problems.l_shape(), tol=1e-9)
     assert solution.status == "stalled"
     assert "cannot be split" in solution.diagnostics.message

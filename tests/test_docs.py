@@ -124,10 +124,12 @@ def test_gallery_results_are_those_of_today(name):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site as HTML, built with warnings as errors and with every way to a network closed."""
-    folder = tmp_path_factory.mktemp("site")
+    """The site as HTML, built with warnings as errors, without torch and with every way to a network closed."""
+    folder, without = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("without")
+    (without / "sitecustomize.py").write_text('import sys\nsys.modules["torch"] = None\n')
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(folder)]
+    nowhere["PYTHONPATH"] = os.pathsep.join([str(without), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

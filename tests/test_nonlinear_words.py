@@ -78,6 +78,8 @@ def test_of_evolutions_before_anything_is_solved(equation: Any, conditions: Any,
         (sp.Eq(h.diff(t) + (2 + h / 4) * h.diff(x), 0), [START, pb.Dirichlet(h, 0, on=ROAD.left)]),
         # Short waves are damped, though long ones grow.
         (sp.Eq(h.diff(t), -h.diff(x, 2) - h.diff(x, 4)), [pb.Initial(h, WAVE), pb.Periodic(h, x)]),
+        # Gas with an edge, at which slopes jump.
+        (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, sp.Max(1 - 4 * x**2, 0)), pb.Dirichlet(h, 0)]),
         # Where there is no gas, none spreads, and nothing need be given.
         (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, 1 - x), pb.Dirichlet(h, 1, on=ROAD.left)]),
     ],
@@ -121,3 +123,24 @@ def test_a_closed_box_with_a_reaction_is_solved(level: int) -> None:
     solution = pb.solve(problem, progress=False)
     assert solution.status == "converged"
     assert solution.true_error() < 1e-6
+
+
+def test_where_nothing_is_given_anything_may_flow() -> None:
+    sides = SQUARE.left | SQUARE.right | SQUARE.top
+    for equation, domain, given in (
+        (sp.Eq(w.diff(x), 1 + w**2), LINE, [pb.Dirichlet(w, 0, on=LINE.left)]),
+        (
+            sp.Eq(-pb.laplacian(u), 1 + u**2 / 9),
+            SQUARE,
+            [pb.Neumann(u, 0, on=sides), pb.Dirichlet(u, 0, on=SQUARE.bottom)],
+        ),
+    ):
+        solution = pb.solve(pb.Problem(equation, domain, given), tol=1e-4, progress=False)
+        assert solution.status == "converged"
+        if domain is LINE:
+            assert solution([[0.5]])[0] == pytest.approx(float(sp.tan(0.5)), rel=1e-4)
+
+
+def test_another_solution_of_a_first_order_equation_is_said() -> None:
+    problem = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0, on=LINE.left)])
+    assert "more than one solution" in pb.solve(problem, tol=1e-4, progress=False).diagnostics.message

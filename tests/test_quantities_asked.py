@@ -146,3 +146,28 @@ def test_an_event_that_does_not_happen_says_which_and_by_how_much() -> None:
     assert found.value == float("inf")
     assert "u < 0.25 does not happen up to the time 1, when it is off by 0.117879" in found.note
     assert pb.first_time(u < 0.5)(solution).value == pytest.approx(math.log(2), abs=1e-6)
+
+
+def test_the_time_of_a_mean_is_that_of_the_mean_by_lines_and_by_cells() -> None:
+    T = pb.field("T", x, t)
+    rod = pb.Interval((x, 0, 1))
+    problem = pb.Problem(
+        sp.Eq(T.diff(t), T.diff(x, 2)),
+        rod * pb.TimeInterval(t, 0, 0.3),
+        [pb.Dirichlet(T, 0), pb.Initial(T, sp.sin(sp.pi * x))],
+    )
+    for way in ("space-time", "lines"):
+        found = pb.solve(problem, time=way).first_time(T < 0.2, over=rod)
+        exact = math.log(10 / math.pi) / math.pi**2
+        assert abs(found.value - exact) <= 10 * found.error
+        assert found.error < 1e-4
+    ends = pb.solve(problem).first_time(T.diff(x) < 1, over=rod.left)
+    assert ends.value == pytest.approx(math.log(math.pi) / math.pi**2, abs=1e-5)
+
+
+def test_a_place_has_no_digits_that_were_not_found() -> None:
+    u = pb.field("u", x, y)
+    disk = pb.Disk((x, y), (0, 0), 1)
+    solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), 1), disk, [pb.Dirichlet(u, 0)]))
+    assert solution.maximum(u).place.tolist() == [0.0, 0.0]
+    assert disk.boundary.contains([solution.maximum(u.diff(x), over=disk.boundary).place]).all()

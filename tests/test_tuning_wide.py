@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import Fitting, Progress, choose_scale, estimated_error, refine_scale, solve_wide
+from internals import Fitting, Progress, choose_scale, contradiction_of, estimated_error, refine_scale, solve_wide
 from pibls.errors import InputError, ProblemError
 from pibls.problems import ill_posed
 
@@ -153,6 +153,29 @@ def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
         assert len(set(asked)) <= 8
     over_time, _ = choose_scale(lambda s: abs(np.log(s[4] / 16)) + s[0], 5, 0.0)
     assert over_time[4] == pytest.approx(16, rel=0.5)
+
+
+def test_nothing_is_moved_axis_by_axis_where_no_scale_tells_anything():
+    asked = set()
+    choose_scale(lambda s: asked.add(s) or 1.0 + np.log(s[0]) ** 2 / 100 + s[7] / 1000, 8, 0.0)
+    assert all(len(set(scale)) == 1 for scale in asked)
+
+
+def test_networks_say_nothing_of_contradictions_in_many_coordinates():
+    axes = pb.coordinates("a b c d e f")
+    u, box = pb.field("u", *axes), pb.Box(*((axis, 0, 1) for axis in axes))
+    problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), box, [pb.Dirichlet(u, 0)])
+    assert not contradiction_of(Fitting(problem, 0))
+
+
+def test_conditions_that_clash_in_many_coordinates_are_told():
+    axes = pb.coordinates("a b c d")
+    u, box = pb.field("u", *axes), pb.Box(*((axis, 0, 1) for axis in axes))
+    left = box.boundary.where(lambda X: X[:, 0] == 0)
+    problem = pb.Problem(pb.laplacian(u), box, [pb.Dirichlet(u, 0), pb.Dirichlet(u, 1, on=left)])
+    solution = pb.solve(problem, tol=1e-2, budget=0.1, progress=False)
+    assert solution.status == "ill-posed"
+    assert "one says 0 and the other 1" in solution.diagnostics.message
 
 
 def test_refined_scale_follows_a_valley_as_far_as_it_goes():

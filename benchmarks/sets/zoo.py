@@ -24,9 +24,15 @@ def _at_points(solution: pb.Solution) -> float:
     return float(np.abs(solution(known.points) - known.values).max() / np.abs(known.values).max())
 
 
+def steady(*, linear: bool) -> dict[str, Callable[[], pb.Problem]]:
+    """Return the problems with an exact solution that are not in the set of evolutions."""
+    found, others = pb.problems.catalogue(linear=linear, exact=True), pb.problems.evolutions()
+    return {name: make for name, make in found.items() if name not in others}
+
+
 def linear() -> dict[str, Case]:
     """Return the linear problems of the zoo."""
-    made = pb.problems.catalogue(linear=True).items()
+    made = steady(linear=True).items()
     return {
         name: Case(name, make, lambda solution: solution.true_error(), "linear", (1e-6,), _SEEDS) for name, make in made
     }
@@ -34,9 +40,9 @@ def linear() -> dict[str, Case]:
 
 def nonlinear() -> dict[str, Case]:
     """Return the steady nonlinear problems of the zoo, at two tolerances."""
-    steady = {n: make for n, make in pb.problems.catalogue(linear=False).items() if make().domain.time is None}
+    timeless = {n: make for n, make in steady(linear=False).items() if make().domain.time is None}
     whole = Case("", pb.problems.bratu, lambda solution: solution.true_error(), "nonlinear", (1e-6, 1e-9), _SEEDS)
-    cases = {name: replace(whole, name=name, make=make) for name, make in steady.items()}
+    cases = {name: replace(whole, name=name, make=make) for name, make in timeless.items()}
     known = pb.problems.references()["bratu_unforced"]
     own = {"make": known.problem, "error": _at_points, "accuracy": known.accuracy}
     return cases | {"bratu_unforced": replace(whole, name="bratu_unforced", **own)}

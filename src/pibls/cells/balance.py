@@ -8,13 +8,13 @@ terms is largest; the units make every assigned term one and no other term large
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 
 __all__ = ["balanced"]
-
-_ABSENT = -1e3
 
 
 def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -39,26 +39,26 @@ def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatAr
     equations, fields = sizes.shape
     units = np.ones(fields)
     if fields > 1 and equations == fields:
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(sizes), _ABSENT)
+        logs = np.log(np.maximum(sizes, sys.float_info.min))
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(-logs)
         matched = logs[rows, columns]
-        if (matched > _ABSENT).all():
-            units = np.exp(_potentials(logs, columns, matched, orders))
+        if (sizes[rows, columns] > 0).all():
+            units = np.exp(_potentials(logs, sizes > 0, columns, matched, orders))
     largest = (sizes * units).max(axis=1)
     return 1.0 / np.where(largest > 0, largest, 1.0), units
 
 
-def _potentials(logs: FloatArray, columns: FloatArray, matched: FloatArray, orders: FloatArray) -> FloatArray:
+def _potentials(
+    logs: FloatArray, present: BoolArray, columns: FloatArray, matched: FloatArray, orders: FloatArray
+) -> FloatArray:
     """Return the logarithms of the units: the largest ones for which no term exceeds the assigned one."""
     found = np.zeros(len(columns))
     for _ in range(len(columns)):
-        bounds = np.where(logs > _ABSENT, found[columns][:, None] + matched[:, None] - logs, np.inf)
+        bounds = np.where(present, found[columns][:, None] + matched[:, None] - logs, np.inf)
         found = np.minimum(found, bounds.min(axis=0))
     joined = np.eye(len(columns), dtype=bool)
-    present = logs > _ABSENT
     joined |= present.T.astype(int) @ present.astype(int) > 0
     for _ in range(len(columns)):
         joined = joined @ joined

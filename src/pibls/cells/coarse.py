@@ -6,6 +6,7 @@ relative residual is small; an iteration that ends elsewhere is recognised.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,21 +24,13 @@ from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import FIRST, MOST, NEGLIGIBLE, SLIGHT
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
 __all__ = ["Coarse", "CoarseAttempts"]
 
-_ROUGH = 0.2  # relative residual above which the cells hardly resolve the solution
-_SHARP = 0.01  # the same during continuation in diffusion: on cells that do not resolve a layer, the layer gets stuck
-_LEVELS = 4
-_SHARE = 0.3  # share of the budget after which no other start is tried
-_FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
-_DIFFERENT, _STAYS = 0.1, 0.2
-_LOOSE = 10.0  # a solution with a larger sensitivity can be moved nearly freely
-_BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # of the work so far and of the budget, for a search for other solutions
-_STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
-_PROMISING = 0.6
+_LEVELS = 4  # trees on which attempts are made, each finer than the last
 _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
@@ -140,7 +133,7 @@ class CoarseAttempts:
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent for another attempt."""
-        return self.spent / RATE > _SHARE * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
+        return self.spent / RATE > FIRST * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
@@ -151,7 +144,7 @@ class CoarseAttempts:
             if best is not None:
                 root = self.finer(best.descent.fit)
             again = None
-            if best is not None and (swept or best.descent.settled or best.descent.residual < _SHARP):
+            if best is not None and (swept or best.descent.settled or best.descent.residual < SLIGHT):
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
@@ -159,7 +152,7 @@ class CoarseAttempts:
                 again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved) and not self.late:
                     again = _better(again, self._followed(root))
-            rough = again is None or not again.descent.settled or again.descent.residual > _ROUGH
+            rough = again is None or not again.descent.settled or again.descent.residual > NEGLIGIBLE
             if starts is None and level == 0 and rough:
                 again = _better(again, self._thinned(root))
             if again is not None:
@@ -194,8 +187,8 @@ class CoarseAttempts:
         except PiblsError:
             return None
         self.tried.append("continuation")
-        share, length = 0.0, _FIRST_SHARE
-        while share < 1.0 and length >= _SHORTEST_SHARE and not self.late:
+        share, length = 0.0, NEGLIGIBLE
+        while share < 1.0 and length >= SLIGHT and not self.late:
             aim = min(1.0, share + length)
             try:
                 trial = newton.descend(root, here.fit.weights, share=aim, most=MOST_STEPS // 2)
@@ -203,7 +196,7 @@ class CoarseAttempts:
             except PiblsError:
                 followed = False
             if followed:
-                share, here, length = aim, trial, length * _QUICKER
+                share, here, length = aim, trial, 2 * length
             else:
                 length /= 2
         self.reached = share
@@ -214,9 +207,10 @@ class CoarseAttempts:
         newton = self.newton
         factor = diffusion_ratio(newton.layout, root)
         start = harmonic(newton.layout, root)
-        if start is None or factor < _STIFF:
+        if start is None or factor < 1.0 / NEGLIGIBLE:
             return None
-        here, weights, step = None, projected(newton.layout, root, start), _THINNED
+        # A step is the change of the logarithm of the diffusion.
+        here, weights, step = None, projected(newton.layout, root, start), 1.0
         tree, near, trial, levels = root, weights, factor, 0
         self.tried.append("larger diffusion")
         while not self.late:
@@ -225,20 +219,20 @@ class CoarseAttempts:
             except PiblsError:
                 found = None
             # A small residual means that a solution is near, even while layers still move.
-            if found is not None and found.residual < _SHARP:
+            if found is not None and found.residual < SLIGHT:
                 if trial == 1.0:
                     return Coarse(found, "larger diffusion")
                 here, root, weights, factor = found, found.fit.root, found.fit.weights, trial
-                step = min(step**1.5, _THINNED)
-            elif found is not None and found.linear >= _SHARP and levels < _LEVELS - 1:
+                step = min(2 * step, 1.0)
+            elif found is not None and found.linear >= SLIGHT and levels < _LEVELS - 1:
                 tree, levels = self.finer(found.fit), levels + 1
                 near = projected(newton.layout, tree, values_of(newton.layout, found.fit), found.fit.weights)
                 continue
             else:
-                step = np.sqrt(step)
-                if here is None or step < _LEAST_THINNED:
+                step /= 2
+                if here is None or step < NEGLIGIBLE:
                     return None
-            tree, near, trial, levels = root, weights, max(1.0, factor / step), 0
+            tree, near, trial, levels = root, weights, max(1.0, factor / math.exp(step)), 0
         return None
 
     def _failure(self, found: list[Coarse]) -> str:
@@ -265,10 +259,9 @@ class CoarseAttempts:
         if newton.layout.problem.domain.time is not None:
             return ""
         root = chosen.descent.fit.root
-        shape = bump(newton.layout, root)
-        if shape is None:
-            return ""
-        limit = self.spent + max(_BRANCH_WORK * self.spent, _BRANCH_SHARE * self.budget.left * RATE)
+        # Where the conditions do not determine a bump, as of first-order equations, multiples of the solution serve.
+        shape = bump(newton.layout, root) or values_of(newton.layout, chosen.descent.fit)
+        limit = self.spent + max(MOST * self.spent, SLIGHT * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
             if self.spent > limit or self.budget.late:
                 break
@@ -286,14 +279,14 @@ class CoarseAttempts:
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=MOST_STEPS // 2)
         before: Coarse | None = None
         for _ in range(_LEVELS):
-            if found is None or found.descent.residual > _PROMISING or (found.resolved and not found.descent.settled):
+            if found is None or found.descent.residual > MOST or (found.resolved and not found.descent.settled):
                 return None
             away = self._apart(chosen, found)
-            if away < _DIFFERENT:
+            if away < NEGLIGIBLE:
                 return None
             # A solution that still moves under refinement, or could move freely, is not confirmed.
-            stays = before is not None and self._apart(before, found) < _STAYS * away
-            if found.solved and stays and self.newton.sensitivity() < _LOOSE:
+            stays = before is not None and self._apart(before, found) < NEGLIGIBLE * away
+            if found.solved and stays and self.newton.sensitivity() < 1.0 / NEGLIGIBLE:
                 return found
             if self.spent > limit:
                 return None

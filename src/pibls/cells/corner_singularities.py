@@ -21,14 +21,12 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN, bracketed, climbed, narrowed
+from pibls.quadrature.roots import CLOSE, HALVINGS, ROUNDING, SCAN, bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
     from pibls.cells.tree_domain import TreeDomain
-
-_HALVINGS = 12  # of the domain, to the smallest neighbourhood of a point in which its sectors are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ class CornerSingularity:
         away = np.array([np.maximum(np.abs(c.low - self.point), np.abs(c.high - self.point)).max() for c in cells])
         near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
         half = self.radius / np.sqrt(2.0)
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             inside = away <= half * (1 + CLOSE)
             if inside[near < half / 4].all():
                 return half, [cell for cell, held in zip(cells, inside, strict=True) if held]
@@ -204,9 +202,9 @@ def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray
     names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(SCAN**2) + 0.5) / SCAN**2
     coefficient = _Coefficient(tree_domain.problem, equation, names)
     radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         radius /= 2
-        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in 0.5 ** np.arange(_HALVINGS)]
+        rings = [coefficient.at(tree_domain, point, share * radius, angles) for share in 0.5 ** np.arange(HALVINGS)]
         if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
             break
     else:

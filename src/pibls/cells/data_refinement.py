@@ -18,12 +18,12 @@ from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import FALLS
 
 __all__ = ["DATA_SHARE", "DataRefinement"]
 
 DATA_SHARE = 100.0  # tolerances to which data are resolved: solving smooths their errors
 _SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
-_PAYS = 0.75  # largest ratio of integration errors, after and before a split, at which the split pays
 
 
 @lru_cache(maxsize=8)
@@ -126,7 +126,7 @@ class DataRefinement:
         cell = part.cell
         boxes = leaves(refined(cell, {cell: cuts}))
         missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1).sum()
-        return bool(missed < _PAYS * self._unsure[cell].max())
+        return bool(missed < FALLS * self._unsure[cell].max())
 
     def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
         """Return the integration error of sources over boxes in parts, by axis, in units of the solution."""

@@ -25,12 +25,12 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
+from pibls.quadrature.roots import SCAN
 from pibls.refinement import VISIBLE
 
 __all__ = ["DataRoughness", "Roughness"]
 
-_SMALL = 1 / 16  # of a cell: boundary pieces below this size are resolved by splitting
-_AT_ONCE = 64  # cells measured together: more are no faster and need more memory
+AT_ONCE = 64  # cells or right-hand sides treated together: more are no faster and need more memory
 
 
 @dataclass(eq=False)
@@ -87,15 +87,15 @@ class DataRoughness:
         """Return the roughness of the data on cells."""
         new = [cell for cell in cells if cell not in self._done]
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
-        for start in range(0, len(new), _AT_ONCE):
-            chosen = new[start : start + _AT_ONCE]
+        for start in range(0, len(new), AT_ONCE):
+            chosen = new[start : start + AT_ONCE]
             if parts := self.rows.layout.parts_of(chosen):
                 self._inside(parts)
                 self._boundary(parts)
         pieces, extents = self.rows.layout.tree_domain.extents
         for cell in new:
-            # A piece of the boundary much smaller than the cell would not be resolved.
-            small = (extents < _SMALL * cell.size) | np.isnan(extents)
+            # A piece of the boundary shorter than two steps of a scan of the cell would not be resolved.
+            small = (extents < 2 * cell.size / (SCAN - 1)) | np.isnan(extents)
             for k in np.flatnonzero(small.all(axis=1)).tolist():
                 if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
                     found = self._done[cell]

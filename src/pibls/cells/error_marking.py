@@ -16,6 +16,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 
 __all__ = ["ErrorMarking", "Splits", "cuts_along"]
 
@@ -23,19 +24,16 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
-_RESIDUAL_SHARE = 0.5  # share of the squared residual in cells that are split
 _LEVELS, _SOME_LEVELS = 3, 2  # levels of splits towards a landmark: in cells that are split anyway, and elsewhere
-_FELT = 1e-5  # share of the squared roughness above which a singularity affects the whole domain
-_SIDEWAYS = 0.1  # an axis whose roughness is below this share of the largest is not split
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
-    """Return halving cuts across all axes along which a cell is about as rough as along the roughest one.
+    """Return halving cuts across all axes along which the roughness of a cell is not negligible.
 
     >>> cuts_along(np.array([1.0, 0.05, 0.2]))
     [(0, None), (2, None)]
     """
-    return [(int(axis), None) for axis in np.flatnonzero(tails >= max(least, _SIDEWAYS * tails.max()))]
+    return [(int(axis), None) for axis in np.flatnonzero(tails >= max(least, NEGLIGIBLE * tails.max()))]
 
 
 @dataclass(eq=False)
@@ -58,7 +56,7 @@ class ErrorMarking:
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _RESIDUAL_SHARE)]
+        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
         splits: Splits = {}
         wanted = held = 0.0
         for part in dict.fromkeys(chosen):
@@ -141,7 +139,7 @@ class ErrorMarking:
                 deep = not marks.isdisjoint(flat) and (part.cell in splits or not part.whole)
                 found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
-        found |= Counter({mark: _SOME_LEVELS for mark in flat if around[mark] > _FELT * total})
+        found |= Counter({mark: _SOME_LEVELS for mark in flat if around[mark] > PLAIN**2 * total})
         return found | Counter({mark: math.ceil(most) for mark in flat if around[mark] > total / 2})
 
 

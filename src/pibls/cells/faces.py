@@ -21,7 +21,7 @@ from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
-from pibls.problem import Across, Statement
+from pibls.problem import Across
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
@@ -278,25 +278,25 @@ class FaceFinder:
 
     def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
-    ) -> dict[Statement, CellPart]:
-        """Return the interface conditions that hold across a face, each with the part on its inner side."""
+    ) -> dict[int, CellPart]:
+        """Return the numbers of the interface conditions that hold across a face, with the part on the inner side."""
         if not self._interface_conditions:
             return {}
         step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
-        for statement, holds in self._interface_conditions.items():
+        for number, holds in self._interface_conditions.items():
             one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
             if one != two:
-                found[statement] = below if one else above
+                found[number] = below if one else above
         return found
 
     @cached_property
-    def _interface_conditions(self) -> dict[Statement, Function]:
-        """The interface conditions, each with a function that is one inside."""
+    def _interface_conditions(self) -> dict[int, Function]:
+        """The numbers of the interface conditions among the statements, each with a function that is one inside."""
         symbols = self.tree_domain.domain.coordinates
         return {
-            statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
-            for statement in self.tree_domain.problem.statements
+            number: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
+            for number, statement in enumerate(self.tree_domain.problem.statements)
             if isinstance(statement.place, Across)
         }
 

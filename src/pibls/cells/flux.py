@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Term
-from pibls.cells.interface_laws import InterfaceLaws
+from pibls.cells.evaluation import Stated, Term
+from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Form, Interior, OnPart, Statement
+from pibls.quadrature.roots import CLOSE
+from pibls.refinement.standards import SLIGHT
 
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
 
 __all__ = ["Fluxes"]
-
-_SAME = 1e-6
-_SAID = 1e-2  # share of the coefficients of a condition that must be along the normal
-_JUMP = 1e-4  # relative change of a coefficient across a face that counts as a jump
 
 
 @dataclass(eq=False)
@@ -40,6 +38,18 @@ class Fluxes:
     def laws(self) -> InterfaceLaws:
         """The conditions across interfaces."""
         return InterfaceLaws(self.rows, self.across_interfaces)
+
+    def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
+        """Return this part's side of an interface condition, or of a flux that is written as a divergence, or None."""
+        found = self.laws.of(part, face, number, order)
+        if found is not None or not self._is_flux(face, number, order):
+            return found
+        given = self._given_fluxes[self._fluxes[number, order]]
+        if given is None:
+            return None
+        X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
+        size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
+        return Law([], size, Stated(given, X, normals, [], np.zeros(len(X)), np.ones(len(X))), 1.0)
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
@@ -68,7 +78,7 @@ class Fluxes:
             )
             both = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
             gap = np.abs(both[:, 0] - both[:, 1]).max(initial=0.0)
-            self._jumps[face, number] = bool(gap > _JUMP * np.abs(both).max(initial=0.0))
+            self._jumps[face, number] = bool(gap > CLOSE * np.abs(both).max(initial=0.0))
         return self._jumps[face, number]
 
     def is_plain(self, face: Face) -> bool:
@@ -104,6 +114,9 @@ class Fluxes:
             self.rows.traces.normals(face),
             [],
         )
+        if i in self.rows.analysis.waves:
+            space = range(len(self.rows.problem.domain.space))
+            return [(number, self.rows.along(axis, 1), normals[:, axis]) for axis in space]
         given = self._given_fluxes[i]
         if given is not None:
             return self.rows.only_terms(given, part, X, normals)
@@ -172,7 +185,8 @@ class Fluxes:
         if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
-            return self._scale(face, number) if self._fluxes[number, order] == i else 0.0
+            share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)
+            return share * self._scale(face, number) if self._fluxes[number, order] == i else 0.0
         if face.normals is None:
             value = terms.get((number, self.rows.along(face.axis, order + 1)))
             if value is None:
@@ -186,6 +200,12 @@ class Fluxes:
             )
         return 0.0
 
+    def _across_normals(self, face: Face, terms: Any, number: int) -> float:
+        """Return the mean coefficient of the second derivative of a field along the normal of a face."""
+        assert face.normals is not None
+        pairs = [(terms.get((number, self.rows.along(axis, 2))), own) for axis, own in enumerate(face.normals.T)]
+        return sum(_mean(face.weights, value * own**2) for value, own in pairs if value is not None)
+
     def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
         """Return the flux of an equation per unit of the shared value of an interface condition; else zero."""
         given = {t[:2]: t[2] * np.ones(len(face.points)) for t in self.shared_terms(part, face, number, order)}
@@ -195,7 +215,7 @@ class Fluxes:
                 keys = list({**given, **flux})
                 one, two = (np.array([terms.get(key, 0.0 * face.weights) for key in keys]) for terms in (given, flux))
                 share = float((one * two).sum() / max((one * one).sum(), 1e-300))
-                if np.abs(two - share * one).max() <= _SAME * np.abs(two).max():
+                if np.abs(two - share * one).max() <= CLOSE * np.abs(two).max():
                     return share
         return 0.0
 
@@ -226,7 +246,7 @@ class Fluxes:
                 continue
             X, normals = statement.place.part.sample(1)
             axis = int(np.abs(normals[0]).argmax())
-            if abs(normals[0, axis]) < 1 - 1e-9:
+            if abs(normals[0, axis]) < 1 - CLOSE:
                 continue
             given = {(n, index): float(np.mean(v)) for n, index, v in self.rows.terms(statement, X, normals, [])}
             for i, equation in enumerate(self.rows.equations):
@@ -261,7 +281,7 @@ class Fluxes:
                 given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
                 best = int(np.argmax(np.abs(given)))
                 # A condition in which the normal derivative is negligible says nothing about the flux.
-                if abs(given[best]) > _SAID * _largest(lowered[best][0]) and size != 0.0:
+                if abs(given[best]) > SLIGHT * _largest(lowered[best][0]) and size != 0.0:
                     rows = slice(best * count, (best + 1) * count)
                     found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
         return found
@@ -279,7 +299,8 @@ class Fluxes:
         """Return the flux coefficient on one side of a face over the mean of both sides; 1 unless it jumps."""
         top = self.rows.orders[number, face.axis]
         # After integration by parts, the upper half of the derivatives form the flux.
-        if not self.switches or top % 2 or order < top // 2:
+        wave = self._fluxes.get((number, order)) in self.rows.analysis.waves
+        if not self.switches or top % 2 or order < top // 2 or wave:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
         for side in (face.below, face.above):
@@ -292,7 +313,7 @@ class Fluxes:
             ]
             sides.append(max(found, key=abs, default=1.0))
         below, above = sides
-        if below * above <= 0 or abs(below - above) <= _JUMP * max(abs(below), abs(above)):
+        if below * above <= 0 or abs(below - above) <= CLOSE * max(abs(below), abs(above)):
             return 1.0
         own = below if part is face.below else above
         return own / float(np.sqrt(below * above))

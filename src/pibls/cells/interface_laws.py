@@ -45,29 +45,30 @@ class InterfaceLaws:
     rows: Rows
     blocks: list[tuple[int, int]]
     _laws: dict[Any, Law] = field(default_factory=dict)
-    _taken: dict[Any, dict[tuple[int, int], Statement]] = field(default_factory=dict)
+    _taken: dict[Any, dict[tuple[int, int], int]] = field(default_factory=dict)
 
     def of(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of the interface condition on a face, or None.
 
         Both sides of the condition, the outer one with the opposite sign, equal one shared value.
         """
-        statement = self._replaced(face).get((number, order)) if face.conditions else None
-        if statement is None:
+        found = self._replaced(face).get((number, order)) if face.conditions else None
+        if found is None:
             return None
-        key = (part, face, id(statement))
+        key, statement = (part, face, found), self.rows.problem.statements[found]
         if key not in self._laws or not all(form.is_linear for form in statement.forms):
-            sides = [self._side(side, face, statement) for side in (face.below, face.above)]
+            sides = [self._side(side, face, found) for side in (face.below, face.above)]
             sizes = [law.size for law in sides if law.size > 0]
             size = float(np.sqrt(np.prod(sizes))) if len(sizes) == 2 else sizes[0]
             for side, law in zip((face.below, face.above), sides, strict=True):
-                self._laws[side, face, id(statement)] = replace(law, size=size / statement.weight)
+                self._laws[side, face, found] = replace(law, size=size / statement.weight)
         return self._laws[key]
 
-    def _side(self, part: CellPart, face: Face, statement: Statement) -> Law:
+    def _side(self, part: CellPart, face: Face, number: int) -> Law:
+        statement = self.rows.problem.statements[number]
         assert isinstance(statement.place, Across)
         assert face.normals is not None
-        inner, below = face.conditions[statement] is part, face.conditions[statement] is face.below
+        inner, below = face.conditions[number] is part, face.conditions[number] is face.below
         form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
         # Data may jump right here: each side evaluates them in its own material.
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
@@ -77,13 +78,14 @@ class InterfaceLaws:
         stated = Stated(statement, X, normals, terms, np.broadcast_to(source, len(X)), np.ones(len(X)))
         return Law([(n, index, sign * value) for n, index, value in terms], size, stated, sign)
 
-    def _replaced(self, face: Face) -> dict[tuple[int, int], Statement]:
-        """Return the interface condition that replaces the continuity of each field and order on a face."""
-        key = tuple(id(statement) for statement in face.conditions)
+    def _replaced(self, face: Face) -> dict[tuple[int, int], int]:
+        """Return the number of the condition that replaces the continuity of each field and order on a face."""
+        key = tuple(face.conditions)
         if key not in self._taken:
-            found: dict[tuple[int, int], Statement] = {}
-            names, free = self.rows.problem.field_names, list(self.blocks)
-            for statement in sorted(face.conditions, key=_least_order):
+            found: dict[tuple[int, int], int] = {}
+            names, free, every = self.rows.problem.field_names, list(self.blocks), self.rows.problem.statements
+            for number in sorted(face.conditions, key=lambda number: _least_order(every[number])):
+                statement = every[number]
                 own = {names.index(name) for form in statement.forms for name in form.fields}
                 least = _least_order(statement)
                 fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))
@@ -93,7 +95,7 @@ class InterfaceLaws:
                         "the order of its equation, for the value and the flux two. Remove one."
                     )
                 free.remove(fits[0])
-                found[fits[0]] = statement
+                found[fits[0]] = number
             self._taken[key] = found
         return self._taken[key]
 

@@ -14,12 +14,10 @@ from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
-from pibls.quadrature.roots import CLOSE, SCAN, bracketed
+from pibls.quadrature.roots import CLOSE, HALVINGS, SCAN, bracketed
 from pibls.refinement.standards import CANDIDATES, MOST, NEGLIGIBLE, PLAIN, POINTS
 
 Materials = Callable[[FloatArray], Any]
-
-_HALVINGS = 9  # of a box, after which a surface is integrated as one graph in any case
 
 
 def changes(materials: Materials, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
@@ -66,7 +64,7 @@ class InterfaceSurface:
 
     def _graphs(self, halvings: int = 0) -> Iterator[Graph]:
         """Yield graphs that together are the surface: the box is halved until each half contains one graph."""
-        low, high, last, X = self.low, self.high, halvings == _HALVINGS, self.points
+        low, high, last, X = self.low, self.high, halvings == HALVINGS, self.points
         # The lines cover the bounding box of the surface, which may be small in its cell.
         tight = np.stack([X.min(axis=0), X.max(axis=0)]) + NEGLIGIBLE * np.outer([-1, 1], high - low)
         if (tight[1] - tight[0] < MOST * (high - low)).any() and not last:

@@ -18,21 +18,15 @@ from pibls.cells.state import TreeState, Values, Weights, between, projected, va
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
-from pibls.newton import End, crawls, descend, record, shortened
+from pibls.newton import LENGTHS, End, crawls, descend, record, shortened
+from pibls.quadrature.roots import CLOSE
 from pibls.refinement import ROUNDING, VISIBLE
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 from pibls.solution.sizes import field_scales
 
 __all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
 
-_CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # step lengths to try where residuals do not fall
 _SETTLED = 0.02  # of the tolerance and of the residual: shorter steps change nothing, and the iteration has settled
-_CONTRACTION = 0.1  # relative amount by which the next step must be shorter, after a full one
-_SHORT = 0.1  # shorter steps may crawl along a valley
-_CLOSE = 0.3  # steps below this converge quadratically
-_SURE = 1e-3  # steps below this are taken in full if they are the last
-_SCALES_MOVE = 0.1  # steps above this change the sizes of coefficients
-_NOTHING = 1e-6  # of the residual at the start: a solution of this size counts as zero
-_STEPS = 3.0  # expected steps on a tree, from the solution on the last one
 MOST_STEPS = 25
 
 
@@ -86,9 +80,9 @@ class NewtonFitter:
     _steps: float = 0.0  # number of steps on the last tree
 
     def work(self, cells: float, new: float) -> float:
-        """Return the operations for a tree: some steps, each of which factorises all cells."""
+        """Return the operations for a tree: as many steps as on the last one, each of which factorises all cells."""
         del new
-        return 0.0 if self._last is None else max(_STEPS, self._steps) * self._last.work(cells, cells)
+        return 0.0 if self._last is None else self._steps * self._last.work(cells, cells)
 
     @property
     def memory(self) -> float:
@@ -138,7 +132,7 @@ class NewtonFitter:
             point, end = descend(iteration, start, most)
             assert iteration.full is not None
             fit = replace(iteration.full, weights=dict(point.state.weights), residuals=point.residuals)
-            size = max(iteration.size(fit), _NOTHING * start.norm)
+            size = max(iteration.size(fit), CLOSE * start.norm)
         settled = end is End.SETTLED or fit.residual <= ROUNDING * size
         found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, iteration.full.residual / size)
         return found
@@ -244,7 +238,7 @@ class _TreeIteration:
         """Return the point after a last, full step without evaluating residuals there; None if it is not the last."""
         step, goal = model.distance, model.goal
         # The step after a short one changes nothing, whichever way rounding moves the residual.
-        last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
+        last = step <= goal or (step <= PLAIN and self._expected(step) <= goal)
         if not last and (model.removable > _SETTLED * here.norm or step > max(ROUNDING, goal)):
             return None
         found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
@@ -259,12 +253,12 @@ class _TreeIteration:
             return point.norm, point
 
         found = shortened(here.norm, model.removable, trial)
-        if found is None or found[0] < _SHORT:
+        if found is None or found[0] < NEGLIGIBLE:
             found = self._contracting(here, model, trial) or found
         if found is None:
             return None
         self.length, there = found
-        if model.distance * self.length > _SCALES_MOVE:
+        if model.distance * self.length > NEGLIGIBLE:
             there = self.anew(there.state.weights)
         self._note(there, model, self.length)
         return there
@@ -293,7 +287,7 @@ class _TreeIteration:
         """Return the expected length of the next step: Newton steps shrink quadratically."""
         newton = self.newton
         found = newton.curvature * step**2
-        if self.distances and self.distances[-1] < _CLOSE:
+        if self.distances and self.distances[-1] < NEGLIGIBLE:
             if step > ROUNDING:
                 ratio = step / self.distances[-1] ** 2
                 newton.curvature = max(newton.curvature, ratio) if self.curved else ratio
@@ -308,7 +302,7 @@ class _TreeIteration:
 
         The residual may have to rise first: moving a layer changes the solution little and the residual much.
         """
-        for length in _CONTRACTING:
+        for length in LENGTHS:
             norm, there = trial(length)
             if norm == np.inf:
                 continue
@@ -319,7 +313,7 @@ class _TreeIteration:
                 continue
             steps = (here.state.weights, model.full.weights), (there.state.weights, ahead.weights)
             now, then = (self.newton.apart(one, two, there.state.weights) for one, two in steps)
-            if then <= (1.0 - _CONTRACTION * length) * now:
+            if then <= (1.0 - NEGLIGIBLE * length) * now:
                 self.ahead = ahead
                 return length, there
         return None

@@ -19,10 +19,10 @@ from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
 from pibls.problem import Problem
+from pibls.refinement.standards import CANDIDATES
 
 __all__ = ["Layout"]
 
-_QUADRATURE = 20000
 _REMEMBERED = 2**25
 
 
@@ -136,7 +136,7 @@ class Layout:
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        return self.tree_domain.domain.quadrature(_QUADRATURE)
+        return self.tree_domain.domain.quadrature(CANDIDATES)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return points and weights for integrals over a part: its own if they are exact, else those of the domain."""

@@ -20,14 +20,13 @@ from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
 from pibls.refinement import Course
 from pibls.refinement.patience import TREES
+from pibls.refinement.standards import FIRST, MOST
 from pibls.runtime import RATE
 from pibls.solution import Solution
 
 __all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
-_DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_WAVE_BUDGET = 0.35  # share for waves: without them there is no solution, and richer cells suffice for comparison
-_SLENDER = 2.0  # largest ratio of sides of the first cells
+_FEWEST_CELLS = 16  # that data may ask for, however small the budget is
 _PER_WEIGHT = 8.0  # operations per cell over the third power of its number of weights
 
 
@@ -57,17 +56,17 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
             leaf: [(int(leaf.size[space].argmax()), None)]
             for leaf in leaves(root)
             if not len(leaf.blunt_edges)
-            and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
+            and MOST * leaf.size[space].max(initial=0.0) > leaf.size[space].min(initial=np.inf)
         }:
             root = refined(root, long)
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
+    most = max(_FEWEST_CELLS, int(FIRST * cells))
     small_surfaces = rows.layout.tree_domain.small_surfaces
     root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
-    return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, waves), tol, most))
+    return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, most), tol, most))
 
 
 class Start(NamedTuple):

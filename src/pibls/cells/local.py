@@ -344,7 +344,7 @@ class LocalSystems:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            if face.conditions:
+            if face.conditions or not self.rows.flux.is_plain(face):
                 passed[face] = shared
             row += len(matrix)
         theirs *= self._stiffness(part)

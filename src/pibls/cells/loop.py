@@ -19,6 +19,7 @@ from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
@@ -26,18 +27,12 @@ from pibls.status import Status
 
 __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
-_HIGHEST = {1: 0, 2: 19, 3: 16}  # highest degree that a solve may reach, by dimension
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
-_PLAIN = 1e-3  # relative residuals above this are large, whatever the tolerance
-_STAYS_THERE = 0.9  # ratio of errors at a point above which they do not fall
 _MANY_DIGITS = 1e-6  # estimates below this may be limited by round-off
 _RICHER = 2.0  # power of the number of functions with which the work of a cell grows
 _GROWTH = 1.5  # least growth of cells and work from one tree to the next
-_STRONG, _STRONGEST = 1e2, 1e6  # sensitivities above the first magnify the residual; above the second, in full
-_SLOWEST = 0.8  # largest share of the error that the next tree is assumed to leave
-_HOPE = 3.0  # the decay of coefficients promises more than richer cells deliver
+_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; smaller ones a slight share of it
 _FRONTS = 2.0  # memory grows faster than the number of cells, because fronts grow, too
-_SUMMED = 0.1  # share of the tolerance allowed for errors of source integrals
 
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
@@ -117,7 +112,7 @@ class Loop:
         if not found.estimate <= self.tol or self.doubt or not self._is_settled(found):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
-        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
+        falls = len(self._peaks) < 2 or self._peaks[-1] < FALLS * self._peaks[-2]
         seen = falls and self._peaks[-1] > max(VISIBLE, 3.0 * self.tol)
         return not seen or self.course.limit(self, found) is not None
 
@@ -136,7 +131,7 @@ class Loop:
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
             root = self.data.modes.resolving_layers(root, self.tol)
-            root = self.data.resolving_integrals(root, _SUMMED * self.tol * float(sizes.max()), room)
+            root = self.data.resolving_integrals(root, NEGLIGIBLE * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
     def _goal(self, error: float) -> float:
@@ -174,8 +169,10 @@ class Loop:
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
         residual = found.better.residual / found.size
-        share = 1.0 / _STRONG if found.sensitivity < _STRONGEST else 1.0
-        least = found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > _STRONG else 0.0
+        share = SLIGHT if found.sensitivity < _STRONGEST else 1.0
+        least = (
+            found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > 1.0 / SLIGHT else 0.0
+        )
         unsure = average_error(found.fit_layout, found.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.integral_error(found.fit.root))
@@ -194,7 +191,7 @@ class Loop:
     def _wants_digits(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
-        magnified = min(max(min(self.sensitivities[-2:]) / _STRONG, 1.0), _STRONGEST)
+        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), _STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
@@ -243,11 +240,10 @@ class Loop:
         self._enriched = None
         richer = self.fitter.richer() if paid else None
         old, new = found.fit_layout.reference, found.better_layout.reference
-        short = self._goal(found.estimate)
-        hoped = _HOPE * short
+        hoped = self._goal(found.estimate)
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
-        if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
+        if richer is None or old.degree + steps * (new.degree - old.degree) > degree_for(new.dimension, 0.0) + 2:
             return False
         more, here = self._richer_work(), len(found.fit.parts)
         cells = self._wanted(found.fit, sizes)
@@ -293,7 +289,7 @@ class Loop:
         # The error after the next tree is assumed to fall as before.
         fall = apart / self._apart if self._apart > 0 else 0.0
         self._falls = [*self._falls, fall] if self._apart > 0 else []
-        self._apart, estimate = apart, extrapolated(apart, fall, _SLOWEST)
+        self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
         beyond = estimate / distance if distance > 0.0 else 1.0
         return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
@@ -318,7 +314,7 @@ class Loop:
         fit, other = found.fit, found.better
         if not math.isfinite(found.estimate):
             return ""
-        much = other.residual > min(max(DATA_SHARE * self.tol, _PLAIN), VISIBLE) * found.size
+        much = other.residual > min(max(DATA_SHARE * self.tol, PLAIN), VISIBLE) * found.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
         if self.fitter.layout.reference.dimension == 1 and not stays:
@@ -327,7 +323,7 @@ class Loop:
                 max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
                 for one in (fit, other)
             )
-            stays = after > max(self.tol, ROUNDING) and after > _STAYS_THERE * before
+            stays = after > max(self.tol, ROUNDING) and after > FALLS * before
         if stays:
             return (
                 f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "

@@ -15,16 +15,16 @@ from pibls.cells.solve import Fit
 from pibls.checks import BoolArray, FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, rule_count
 from pibls.problem import Average
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
 _SPARSE = 7  # points along each axis of a part at which solutions are compared
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
-_NOTHING = 1e-12
-_PLAIN, _SOME = 2, 10.0  # degree of test polynomials; factor over their rounding errors that still says nothing
-_RINGS, _INNERMOST, _OUTERMOST = 4, 2, -2  # rings around a landmark, by powers of two; the innermost are not resolved
-_EVEN, _NOTABLE = 0.15, 1e-3  # slope per ring below which a squared norm diverges; least share of it in a ring
+_PLAIN = 2  # degree of test polynomials
+_RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
 
 
 @lru_cache(maxsize=32)
@@ -109,7 +109,7 @@ class Tails:
         coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= _PLAIN]
         # Rounding errors make functions of high degree not quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
-        return max(_NOTHING, _SOME * float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()))
+        return max(ROUNDING, float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()) / NEGLIGIBLE)
 
     def are_smooth(self, weights: FloatArray) -> BoolArray:
         """Return on which parts the coefficients of all fields decay quickly with the degree, as for smooth functions.
@@ -214,14 +214,14 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     found, centers = np.ones(squares.shape), np.array([part.center for part in fit.parts])[:, :d]
     for mark in marks[:, :d]:
-        near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
+        near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), ROUNDING)
         rings = np.floor(np.log2(near)).astype(int)
-        inner = np.arange(rings.min() + _INNERMOST, min(rings.min() + _INNERMOST + _RINGS, _OUTERMOST))
+        inner = np.arange(rings.min() + _UNRESOLVED, min(rings.min() + _UNRESOLVED + _RINGS, -_UNRESOLVED))
         held = np.array([squares[rings == ring].sum(axis=0) for ring in inner])
         if len(held) < _RINGS or not held.all():
             continue
         rise = np.polyfit(inner, np.log2(held), 1)[0]
-        endless = (rise < _EVEN) & (held.min(axis=0) > _NOTABLE * squares.sum(axis=0))
+        endless = (rise < NEGLIGIBLE) & (held.min(axis=0) > PLAIN * squares.sum(axis=0))
         found[:, endless] = np.minimum(found[:, endless], np.minimum(near, 1.0)[:, None])
     return found
 

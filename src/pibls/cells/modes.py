@@ -9,6 +9,7 @@ split.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,10 +24,10 @@ from pibls.checks import ComplexArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import cube_rule
 from pibls.refinement import VISIBLE
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["ModeRefinement"]
 
-_WAVE_SHARE = 1000.0  # tolerances to which waves are resolved: richer cells resolve the rest later
 _FEW = 4  # points along an axis at which coefficients are sampled
 
 
@@ -36,6 +37,7 @@ class ModeRefinement:
 
     rows: Rows
     _cuts: dict[Cell, list[tuple[int, float | None]]] = field(default_factory=dict)  # of cells with layers
+    _planes: set[tuple[int, float]] = field(default_factory=set)  # axes and positions of cuts
 
     def refined(self, root: Cell, tol: float, most: int) -> Cell:
         """Return a tree that resolves layers and waves; waves only if there are at most so many cells."""
@@ -48,9 +50,7 @@ class ModeRefinement:
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
         if not self._axes:
             return root
-        first, share = root, min(_WAVE_SHARE * tol, VISIBLE)
-        # A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave.
-        longest = 2.0 * self._count / math.e * share ** (1.0 / self._count)
+        first, (share, longest) = root, self._longest(tol)
         while True:
             cells = self.rows.layout.within(root)
             if len(cells) > most:
@@ -64,11 +64,20 @@ class ModeRefinement:
             if root is before:
                 return root
 
+    def _longest(self, tol: float) -> tuple[float, float]:
+        """Return the share of a mode that cells may miss, and the longest half of a cell, by the length of the mode.
+
+        A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave. Richer cells resolve modes to the
+        last digits later.
+        """
+        share = min(tol / PLAIN, VISIBLE)
+        return share, 2.0 * self._count / math.e * share ** (1.0 / self._count)
+
     def resolving_layers(self, root: Cell, tol: float) -> Cell:
         """Cut off a cell where a layer at an end of the domain is too thin to be seen by polynomials on the whole cell.
 
         Polynomials of degree n see layers of width h / n² at the ends of a cell of size h. The cell that is cut off
-        contains the layer down to the tolerance.
+        contains the layer down to rounding, and is halved towards the end until it resolves it.
         """
         while self._axes:
             cells = self.rows.layout.within(root)
@@ -79,12 +88,20 @@ class ModeRefinement:
         return root
 
     def _cut(self, cell: Cell, tol: float) -> list[tuple[int, float | None]]:
+        """Return where a cell is cut because of layers."""
         cuts: dict[int, float | None] = {}
-        folds = -math.log(min(tol, VISIBLE))
+        folds, (_, longest) = -math.log(sys.float_info.epsilon), self._longest(tol)
         for axis, above in self._ends(cell):
-            reach = self._reach(cell, axis, folds, above=above)
-            if reach * self._count**2 < folds * cell.size[axis]:
-                cuts[axis] = float(cell.high[axis] - reach if above else cell.low[axis] + reach)
+            reach, size = self._reach(cell, axis, folds, above=above), cell.size[axis]
+            inner = float((cell.low if above else cell.high)[axis])
+            if reach * self._count**2 < folds * size:
+                depth = reach
+            elif (axis, inner) in self._planes and folds * size > 2.0 * longest * reach:
+                depth = size / 2
+            else:
+                continue
+            cuts[axis] = where = float(cell.high[axis] - depth if above else cell.low[axis] + depth)
+            self._planes.add((axis, where))
         return list(cuts.items())
 
     @cached_property

@@ -21,21 +21,17 @@ from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data
+from pibls.quadrature.roots import CLOSE, ROUNDING
+from pibls.refinement import VISIBLE
+from pibls.refinement.standards import MOST, POINTS, SLIGHT
 
 __all__ = ["NarrowFeatures"]
 
 Place = Callable[[FloatArray], FloatArray]
 
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
-_SAMPLES = {1: 65, 2: 128, 3: 256}
 _AROUND = {1: 17, 2: 9, 3: 5}  # places tried at once along each axis, to save rounds
-_FINEST = 1e-17  # shortest step of a search, relative to half a cell
-_NEAR = 1e-6  # of half a cell: distance at which a place counts as on a face
 _STEEP = 15.0  # an argument that varies less over a cell makes no feature narrower than the point spacing
-_EVEN = 0.01  # an argument that varies less around a place has its maximum there
-_DIGITS = 1e-12  # relative to half a cell or to a value: smaller differences are rounding
-_TOLD = 0.05  # relative excess over the values at the points of a cell that is not a feature
-_WIDE = 0.5  # of half a cell: wider features show at the points
 
 
 def _largest(values: FloatArray) -> FloatArray:
@@ -146,21 +142,21 @@ class NarrowFeatures:
         spread = heights.max(axis=1) - np.where(finite, heights, np.inf).min(axis=1)
         (steep,) = np.nonzero(finite.any(axis=1) & (spread >= _STEEP))
         for number, top in zip(steep, self._climbed(place, U[heights[steep].argmax(axis=1)], steep), strict=True):
-            at_boundary = (np.stack([top < _NEAR - 1.0, top > 1.0 - _NEAR]) & outer).any()
+            at_boundary = (np.stack([top < CLOSE - 1.0, top > 1.0 - CLOSE]) & outer).any()
             if at_boundary and (unit is not None or self._poles[number]):
                 continue
             try:
                 value = float(values(top[None])[0])
                 beyond = max(low - value, value - high)
-                if beyond <= _TOLD * (high - low) + _DIGITS * size:
+                if beyond <= VISIBLE * (high - low) + ROUNDING * size:
                     continue
                 widths = _widths(top, values, value, beyond)
             except ProblemError:
                 continue  # infinite, which no cell resolves, or outside the domain
             if unit is not None:
-                least = max(min(size, abs(value)), _DIGITS * max(size, abs(value)))
+                least = max(min(size, abs(value)), ROUNDING * max(size, abs(value)))
                 beyond = max(unit * beyond, min(1.0, unit * size) * beyond / least)
-            found = np.maximum(found, (widths < _WIDE) * beyond * np.sqrt(np.prod(np.minimum(widths, 2.0))))
+            found = np.maximum(found, (widths < MOST) * beyond * np.sqrt(np.prod(np.minimum(widths, 2.0))))
         return found
 
     def _climbed(self, place: Place, starts: FloatArray, numbers: Any) -> FloatArray:
@@ -169,7 +165,7 @@ class NarrowFeatures:
         around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
         # Relative heights may lead in circles: the number of rounds is that of halvings to the shortest step.
-        for _ in range(int(-np.log2(_FINEST)) if count else 0):
+        for _ in range(np.finfo(np.float64).nmant if count else 0):
             rows = np.arange(len(going))
             tried = _off_faces(found[going, None] + step[going, None] * around)
             heights = self._heights(place(tried.reshape(-1, d)))[numbers[going]]
@@ -177,8 +173,8 @@ class NarrowFeatures:
             best = tried[rows, heights.argmax(axis=1)]
             moved = np.abs(best - found[going]).max(axis=1, keepdims=True) > 0.9 * step[going]
             step[going], found[going] = np.where(moved, step[going], step[going] * 2 / (_AROUND[d] - 1)), best
-            even = heights.max(axis=1) - heights.min(axis=1) <= _EVEN
-            going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > _FINEST)]
+            even = heights.max(axis=1) - heights.min(axis=1) <= SLIGHT
+            going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > np.finfo(np.float64).eps)]
             if not len(going):
                 break
         return found
@@ -186,13 +182,13 @@ class NarrowFeatures:
 
 def _off_faces(U: FloatArray) -> FloatArray:
     """Return the nearest places of the cube that are not on its faces."""
-    return np.clip(U, _DIGITS - 1.0, 1.0 - _DIGITS)
+    return np.clip(U, ROUNDING - 1.0, 1.0 - ROUNDING)
 
 
 @lru_cache(maxsize=3)
 def _samples(dimension: int) -> FloatArray:
     """Return the places of the cube where the search starts."""
-    return _off_faces(2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
+    return _off_faces(2.0 * kronecker(POINTS, dimension) - 1.0)
 
 
 @lru_cache(maxsize=3)
@@ -240,7 +236,7 @@ def _contrast(values: FloatArray) -> float:
 def _widths(top: FloatArray, values: Place, value: float, beyond: float) -> FloatArray:
     """Return the distance along each axis within which values stay close to the one at the top."""
     d = len(top)
-    lengths = 2.0 ** np.arange(np.floor(np.log2(_DIGITS)), 1.0)
+    lengths = 2.0 ** np.arange(np.floor(np.log2(ROUNDING)), 1.0)
     rays = top + lengths[:, None, None, None] * np.stack([np.eye(d), -np.eye(d)])
     clipped = _off_faces(rays)
     inside = (rays == clipped).all(axis=-1)

@@ -32,13 +32,13 @@ from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import Course
 from pibls.refinement.patience import TREES
+from pibls.refinement.standards import PLAIN
 from pibls.solution import Solution
 from pibls.solution.start_states import checked_continuation, given_start
 from pibls.status import Status
 
-__all__ = ["COARSE", "solve_cells_nonlinear"]
+__all__ = ["solve_cells_nonlinear"]
 
-COARSE = 1e-3  # tolerance of the coarse solution, on a tree that resolves the data equally well
 _LOOSE = 1e10  # largest sensitivity: layers move nearly freely and still have a position
 
 
@@ -54,8 +54,11 @@ def solve_cells_nonlinear(
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
     diagnose: Diagnose | None = None,
+    early: bool = False,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
+
+    ``early`` diagnoses the coarse solution, where there is one, in place of the last.
 
     Examples
     --------
@@ -66,27 +69,27 @@ def solve_cells_nonlinear(
     """
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
-        start = solve_cells_nonlinear(easier, max(tol, COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = NewtonFitter(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
+        start = solve_cells_nonlinear(easier, max(tol, PLAIN), shared, seed, report, start=start, nodes=nodes)
+    newton = NewtonFitter(_layout(problem, max(tol, PLAIN), seed, nodes), max(tol, PLAIN), shared)
     course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
-    return _solved(loop, newton, start)
+    return _solved(loop, newton, start, early=early)
 
 
-def _solved(loop: Loop, newton: NewtonFitter, start: object) -> Solution:
+def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> Solution:
     """Solve on a first tree, then on finer ones."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
     loop.data = DataRefinement(Rows(newton.layout))
-    root = first_tree(loop.data, max(tol, COARSE))
+    root = first_tree(loop.data, max(tol, PLAIN))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = CoarseAttempts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     keep(problem, partial(loop.unfinished, newton.layout, fit))
-    if coarse.solved:
+    if coarse.solved and early:
         # What determines a solution shows on a coarse one, before much is spent on finer ones.
         glance = _uncompared(loop, coarse, Status.STALLED)
         if glance.status == Status.ILL_POSED:
@@ -114,7 +117,7 @@ def _carried(newton: NewtonFitter, richer: NewtonFitter, fit: Fit, trees: Sequen
     for tree in trees:
         root = first_tree(data, richer.tol, tree)
         weights = projected(richer.layout, root, values)
-        if missed(richer.layout, weights, values) < COARSE:
+        if missed(richer.layout, weights, values) < PLAIN:
             break
     return richer.settle(root, values, weights).fit
 

@@ -15,7 +15,6 @@ from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import ReferenceNetwork
-from pibls.problem import Statement
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import MOST
 
@@ -81,8 +80,8 @@ class Face:
     """A piece of surface between two parts, with orthonormal polynomials for the traces they share.
 
     It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
-    conditions replace continuity; each comes with the part on its inner side. A whole face is the entire contact of two
-    whole parts, with continuity only.
+    conditions replace continuity; the number of each among the statements comes with the part on its inner side. A
+    whole face is the entire contact of two whole parts, with continuity only.
     """
 
     below: CellPart
@@ -95,7 +94,7 @@ class Face:
     shift: float = 0.0
     whole: bool = False
     normals: FloatArray | None = None
-    conditions: Mapping[Statement, CellPart] = field(default_factory=dict)
+    conditions: Mapping[int, CellPart] = field(default_factory=dict)
 
     @cached_property
     def area(self) -> float:

@@ -21,12 +21,13 @@ from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function
 from pibls.problem.symbols import Data
+from pibls.refinement.standards import CANDIDATES
 
 __all__ = ["Probe", "missed_on_lines", "points_on_line"]
 
 _LINES = 6
 _FINEST = 24  # halvings towards the ends of a line
-_SCATTERED, _MANY = 2**13, 2**16  # points over the domain; more for functions known by their values only
+_SCATTERED = 2**13  # points over the domain; more for functions known by their values only
 _OUTLIER = 3.0
 
 
@@ -150,7 +151,7 @@ class Probe:
         """Return the same from points all over the domain, if the function is far larger there than at a part."""
         if function not in self._known:
             root, tree_domain = self.layout.root, self.layout.tree_domain
-            X = _spread(_MANY if function.expression.has(Data) else _SCATTERED, len(root.low))
+            X = _spread(CANDIDATES if function.expression.has(Data) else _SCATTERED, len(root.low))
             X = root.low + root.size * X
             X = X if tree_domain.is_box else X[tree_domain.inside(X)]
             self._known[function] = X, np.abs(function(X))

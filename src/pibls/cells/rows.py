@@ -20,12 +20,12 @@ from pibls.cells.traces import Traces
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement
+from pibls.quadrature.roots import CLOSE
 
 __all__ = ["PartRows", "Rows"]
 
 _EXACT = 1e5
-_DIGITS = 12
-_ALIKE, _MANY = 6, 4  # digits of normals, and how many distinct normals make a boundary of many flat pieces
+_MANY = 4  # distinct normals of a boundary of many flat pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +279,8 @@ class Rows(Evaluation):
             area, depth = rule.weights.sum(), _depth(part, rule)
             arrays = (
                 on_grid(part.local(rule.points)),
-                np.round(rule.weights / area, _DIGITS),
-                np.round(rule.normals, _DIGITS) + 0.0,
+                on_grid(rule.weights / area),
+                on_grid(rule.normals),
             )
             terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.conditions_on(place)]
             scaled = tuple(
@@ -321,7 +321,7 @@ class Rows(Evaluation):
         """
         if part.whole or len(part.half) < 3:
             return None
-        pieces = len(np.unique(rule.normals.round(_ALIKE), axis=0))
+        pieces = len(np.unique(np.round(rule.normals / CLOSE), axis=0))
         # A flat piece has as many points as a square; a curved one has a different normal at each point or line.
         if pieces < _MANY or 2 * len(rule.normals) < pieces * (self.layout.reference.degree + 1) ** 2:
             return None

@@ -19,6 +19,7 @@ from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
@@ -26,9 +27,6 @@ from pibls.solvers.rotations import Rotations
 __all__ = ["Fit", "TreeSolver"]
 
 _REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
-_REFINED = 1e-8  # relative change below which the next step is rounding: each change is about the square of the last
-_CONTRACTING = 0.1  # largest relative change of the first step at which Gram matrices are accurate enough
-_SUSPECT = 10.0  # sensitivities above this are verified by the rows: Gram matrices cannot represent large ones
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
 _ITERATIONS = 2  # steps of inverse iteration
 
@@ -193,7 +191,8 @@ class TreeSolver:
             return 0.0, {}
         unknowns = tree.probed(np.random.default_rng((seed, 5)))
         found = math.sqrt(self._square(unknowns) / tree.count)
-        if found > _SUSPECT and isinstance(tree.elimination, Grams):
+        # Gram matrices cannot represent large sensitivities, which the rows verify.
+        if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
             left = tree.left(_nothing(tree), unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
@@ -283,11 +282,12 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     for _ in range(_REFINEMENTS):
         change, norms = tree.solved(left, found.sums), found.norms
         ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
-        if isinstance(tree.elimination, Grams) and not ratio < _CONTRACTING:
+        if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
             return None
         found = found.changed(change)
         left = tree.left(loads, found)
-        if ratio < _REFINED:
+        # The next change is about the square of this one, which is rounding.
+        if ratio < math.sqrt(sys.float_info.epsilon):
             break
     return found, left
 

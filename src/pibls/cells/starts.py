@@ -18,15 +18,14 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import MultiIndex, OnPart, Problem
 from pibls.problem.lowering import Form, Term
+from pibls.refinement.standards import POINTS
 from pibls.solution.start_states import zero
 from pibls.system import Evaluate, linearised
 
 __all__ = ["bump", "diffusion_ratio", "harmonic", "scaled", "simple_starts", "values_from"]
 
+_UNDETERMINED = 1e4  # sensitivity above which a function of the kind does not follow from the conditions
 _SMOOTH, _FEW_NODES = 2.0, 20
-_SAMPLES = 50
-_UNDETERMINED = 1e4
-_SECOND = 2
 
 
 def values_from(state: Evaluate, problem: Problem) -> Values:
@@ -55,7 +54,7 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
     problem = layout.problem
     yield "zero", values_from(zero, problem)
     orders = [s.form.order for s in problem.statements if s.is_equation]
-    found = harmonic(layout, root) if max(orders) >= _SECOND else None
+    found = harmonic(layout, root) if max(orders) > 1 else None
     if found is None:
         yield "a constant", values_from(_constant_state(problem), problem)
     else:
@@ -72,7 +71,7 @@ def _constant_state(problem: Problem) -> Evaluate:
     for statement in problem.statements:
         form = statement.form
         if isinstance(statement.place, OnPart) and form.is_linear and len(form.terms) == 1 and form.order == 0:
-            samples = statement.place.part.sample(_SAMPLES, "kronecker")
+            samples = statement.place.part.sample(POINTS, "kronecker")
             factors = form.coefficient_functions[0](samples.points, samples.normals)
             given[form.terms[0].field] += (-form.source_function(samples.points, samples.normals) / factors).tolist()
     means = {name: float(np.mean(values)) if values else 1.0 for name, values in given.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.geometry.patch import AffinePatch, TimedPatch
-from pibls.quadrature.roots import CLOSE, SCAN, climbed
+from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN, climbed
 
 
 def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
@@ -24,7 +24,10 @@ def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
             continue
         if len(piece.box) > timed:
             found.append(_on_piece(piece, timed))
-    return np.concatenate(found)
+    rows = np.concatenate(found)
+    # Rounding hides the places of summits within the root of its share.
+    grain = np.sqrt(ROUNDING) * (np.nanmax(np.abs(rows), initial=0.0) or 1.0)
+    return rows[np.unique(np.round(rows / grain), axis=0, return_index=True)[1]]
 
 
 def _on_piece(piece: Piece, timed: bool) -> FloatArray:

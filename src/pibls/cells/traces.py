@@ -78,12 +78,12 @@ class Traces:
         return found
 
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
-        """Return the right-hand sides of :meth:`of`: zero except for given values of interface conditions."""
+        """Return the right-hand sides of :meth:`of`: those of interface conditions, and further sources of fluxes."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), sides))
-        for k, block in enumerate(wanted if face.conditions else ()):
-            law = self.rows.flux.laws.of(part, face, *block)
+        for k, block in enumerate(wanted if face.conditions or sources is not None else ()):
+            law = self.rows.flux.law(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
                 found[k * step : (k + 1) * step] = face.basis.T @ (roots[:, None] * law.right(part, sources))

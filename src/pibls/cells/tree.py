@@ -14,17 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.checks import FloatArray
+from pibls.quadrature.roots import CLOSE, ROUNDING
+from pibls.refinement import VISIBLE
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _NEAREST = 0.25  # least distance of a split from the ends, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
-_DEEPEST = 40  # most halvings of each axis: digits run out beyond
-_BESIDE = 1e-3  # of a side: margin within which a tangent beside a cell counts
-_TOUCHING = 1e-6  # of a side: distance at which a split would touch the boundary along a mark
-_EDGE = 1e-9  # of a side: distance at which a point or an edge counts as on the side of a cell
 _AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
-_CLEAR = 0.08  # of a side: least distance between a split and a point where it would touch the boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +94,12 @@ class Cell:
         ways = lines[:, 1] - lines[:, 0]
         if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
-        along = np.abs(ways) > (1.0 - _EDGE) * np.linalg.norm(ways, axis=1, keepdims=True)
+        along = np.abs(ways) > (1.0 - CLOSE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
     def edge_inside(self) -> tuple[int, float] | None:
         """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""
-        low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
+        low, high = self.low + CLOSE * self.size, self.high - CLOSE * self.size
         blunt_edges = self.blunt_edges[_segments_inside(_ends(self.blunt_edges), low, high)]
         found = [(int(axis), edge[0, axis]) for edge in self.edges for axis in np.flatnonzero(edge[0] == edge[1])]
         found += [(int(row[0]), row[1 + int(row[0])]) for row in blunt_edges]
@@ -112,11 +110,11 @@ class Cell:
     @property
     def is_divisible(self) -> bool:
         """Whether there are digits left for halves."""
-        return self.depth < _DEEPEST * len(self.low)
+        return bool(0.5 ** (self.depth / len(self.low) + 1) >= ROUNDING)
 
     def plane_inside(self) -> tuple[int, float] | None:
         """Return axis and position of a plane among its marks that runs through its inside, or None."""
-        slack = _EDGE * self.size
+        slack = CLOSE * self.size
         for mark in self.marks:
             (axes,) = np.isfinite(mark).nonzero()
             if (
@@ -155,7 +153,7 @@ class Cell:
                 marks=self.marks[_held(self.marks, *end)],
                 edges=self.edges[_segments_inside(self.edges, *end)],
                 blunt_edges=self.blunt_edges[_segments_inside(_ends(self.blunt_edges), *end)],
-                tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
+                tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=PLAIN)],
             )
             for end in ends
         )
@@ -173,11 +171,11 @@ class Cell:
             folded = self.blunt_edges[self.blunt_edges[:, 0] == axis, 1 + axis] if len(self.blunt_edges) else []
             values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
-            values = values[clear(values, _TOUCHING)]
+            values = values[clear(values, CLOSE)]
             if len(values):
                 return float(values[np.abs(values - (low + high) / 2).argmin()])
         places = low + (high - low) * np.array(_PLACES)
-        return float(places[clear(places, _CLEAR).argmax()])
+        return float(places[clear(places, VISIBLE).argmax()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +190,7 @@ class Contact:
     shift: float = 0.0
 
 
-def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = _EDGE) -> npt.NDArray[np.bool_]:
+def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = CLOSE) -> npt.NDArray[np.bool_]:
     """Return which points lie in a box, enlarged by a margin."""
     if not len(points):
         return np.zeros(0, dtype=np.bool_)
@@ -211,7 +209,7 @@ def _segments_inside(edges: FloatArray, low: FloatArray, high: FloatArray) -> np
     if not len(edges):
         return np.zeros(0, dtype=np.bool_)
     start, way = edges[:, 0], edges[:, 1] - edges[:, 0]
-    room = _EDGE * (high - low)
+    room = CLOSE * (high - low)
     level = way == 0.0
     inside = (start >= low - room) & (start <= high + room)
     first, last = ((end - start) / np.where(level, 1.0, way) for end in (low - room, high + room))
@@ -276,11 +274,11 @@ def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float)
     """Return axis and position (None: middle) of the cut of a cell that is too large beside a small surface."""
     gaps = np.maximum(np.maximum(cell.low - middles, middles - cell.high), 0.0)
     far = np.linalg.norm(np.where(np.isfinite(halves), gaps, 0.0), axis=1, keepdims=True)
-    over = np.where(cell.size > around * (1.0 + _EDGE) * np.maximum(far, halves), cell.size, 0.0)
+    over = np.where(cell.size > around * (1.0 + CLOSE) * np.maximum(far, halves), cell.size, 0.0)
     if not over.any():
         return None
     thing, axis = np.unravel_index(over.argmax(), over.shape)
-    at, room = float(middles[thing, axis]), _EDGE * cell.size[axis]
+    at, room = float(middles[thing, axis]), CLOSE * cell.size[axis]
     return int(axis), at if cell.low[axis] + room < at < cell.high[axis] - room else None
 
 

@@ -44,10 +44,9 @@ def entries(linear: bool | None = None) -> list[dict[str, Any]]:
     """Return the traits of every problem of the zoo, by name."""
     from pibls import problems
 
-    groups: dict[str, Callable[[], Problem]] = {**problems.catalogue(linear=linear), **problems.evolutions()}
-    known = [_entry(name, build, build()) for name, build in groups.items()]
-    known += [_entry(name, build, build(), "none") for name, build in problems.without_exact().items()]
-    known += [_entry(name, r.problem, r.problem(), "values at points") for name, r in problems.references().items()]
+    told = dict.fromkeys(problems.without_exact(), "none") | dict.fromkeys(problems.references(), "values at points")
+    every = problems.catalogue(linear=linear)
+    known = [_entry(name, build, build(), told.get(name, "")) for name, build in every.items()]
     known += [_entry(name, i.problem, i.problem(), f"ill-posed: {i.kind}") for name, i in problems.ill_posed().items()]
     return [entry for entry in known if linear is None or entry["linear"] == linear]
 

@@ -15,6 +15,7 @@ from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.refinement_in_time import RefinementInTime, Report
 from pibls.problem import Problem
+from pibls.problem.evaluate import differentiated
 from pibls.refinement.standards import POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -89,10 +90,7 @@ def transits(evolution: Evolution) -> float:
     first, last = evolution.limits
     X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(POINTS)
     X, coordinates, found = np.column_stack([X, np.full(len(X), first)]), evolution.problem.domain.coordinates, 0.0
-    states = {
-        s.symbol: evolution.initial[s.state].diff(*zip(coordinates, s.multi_index, strict=False))
-        for s in evolution.slots
-    }
+    states = {s.symbol: differentiated(evolution.initial[s.state], coordinates, s.multi_index) for s in evolution.slots}
     for name, rate in evolution.rates.items():
         own = (rate.xreplace(states), evolution.initial[name, 0])
         try:

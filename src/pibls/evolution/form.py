@@ -16,7 +16,7 @@ import sympy as sp
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, compile_function, differentiated
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 
@@ -106,8 +106,7 @@ class Evolution:
         for slot in self.slots:
             given = self.initial.get(slot.state)
             if given is not None and not (given.has(Data) and any(slot.multi_index)):
-                along = [pair for pair in zip(coordinates, slot.multi_index, strict=False) if pair[1]]
-                found[slot] = compile_function(given.diff(*along) if along else given, coordinates)
+                found[slot] = compile_function(differentiated(given, coordinates, slot.multi_index), coordinates)
         return found
 
     @cached_property

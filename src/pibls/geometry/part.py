@@ -186,7 +186,7 @@ class Part(FieldState):
             )
 
     def _without(self, other: Part) -> tuple[Patch, ...]:
-        """Return the patches, or what is left of them where the other part is not."""
+        """Return the patches without the places where the other part is."""
         fresh = [patch for patch in self.patches if patch not in other.patches]
         return tuple(RestrictedPatch(patch, Off(other)) if other._overlaps(patch) else patch for patch in fresh)
 

@@ -15,8 +15,9 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed, alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, size_of, too_large
 from pibls.inverse.parametric import substituted
+from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
@@ -83,6 +84,12 @@ class Answer:
         """Residuals relative to the size of the measurements."""
         residual = self.found.place.residual
         return float(np.sqrt(np.mean(np.square(residual / self.measurements.sizes)))) if len(residual) else 0.0
+
+    @property
+    def noise(self) -> float:
+        """The noise of the noisiest set, relative to its measurements."""
+        relative = np.square(self.weighed.noise / self.measurements.sizes)
+        return float(np.sqrt(max((np.mean(relative[span]) for _, span in self.measurements.measured), default=0.0)))
 
     @property
     def estimate(self) -> float:
@@ -206,6 +213,7 @@ class Answer:
         """Say which residuals do not look like noise."""
         residual, found = self.found.place.residual, []
         least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
+        leverage = self.weighed.leverage(self.found.place)
         for s, span in self.measurements.measured:
             own, noise = residual[span], self.weighed.noise[span]
             robust = s.loss == "huber"
@@ -220,8 +228,11 @@ class Answer:
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
-            elif alike(s, own, self.measurements.parametric.problem.domain):
-                found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
+            elif (chance := chance_of(s, own / noise, leverage[span])) < SETTINGS.chance:
+                found.append(
+                    f"residuals of {s.name} have the same sign in whole regions, which noise has with a probability of "
+                    f"{chance:.0e}"
+                )
         return found
 
     def solution(
@@ -301,9 +312,12 @@ class Answer:
         words = [f"{told}." if told else "", *remarks]
         for number, sign in sorted(self.sides):
             words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
+        # What data cannot tell at values that do not explain them, they may tell at others.
+        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
         lacks = []
-        if not self.found.settled:
-            lacks.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
+        if not self.found.settled and not is_open:
+            remedy = "a larger budget" if self.forward.is_spent else "starts nearer to the truth"
+            lacks.append(f"The search ended before it converged. Give {remedy}.")
         if misfits:
             lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():
@@ -316,8 +330,6 @@ class Answer:
                 "The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, and "
                 "faster ones may fit as well."
             )
-        # What data cannot tell at values that do not explain them, they may tell at others.
-        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
         if is_open:
             words.append("Measure elsewhere or something else, or give priors.")
         met = estimate <= self.tol and not lacks

@@ -8,15 +8,17 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
-from pibls.inverse.descent import Descent, best_of, place_at, search
+from pibls.inverse.descent import Damping, Descent, Place, best_of, place_at, search
 from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, Plain, Response, forwarded
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
+from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 
 
@@ -32,13 +34,15 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits = self.fits
+        fits, first = self.fits, list[Descent]()
 
         def tried(start: FloatArray) -> Descent | None:
             if start is fits.coordinates.start:
-                return self._from(start, slower=True)
+                first.extend(filter(None, [self._from(start, slower=True)]))
+                return first[0] if first else None
             fits.starts += 1
-            return fits.settled(start, self.tol, None)
+            point = self._better(first[0], start) if first and fits.explains(first[0]) else start
+            return None if point is None else fits.settled(point, self.tol, None)
 
         best = best_of(fits.coordinates.starts(fits.numbers), tried, self._misfit)
         if best is None:
@@ -51,6 +55,16 @@ class Attempts:
             if self._turns(best) > 1.0 and (slower := self._slower(best)) is not None:
                 self._compare(best, slower)
         return best
+
+    def _better(self, found: Descent, start: FloatArray) -> FloatArray | None:
+        """Return where a few steps lead from another start, if data fit better there; on cells or features at hand."""
+        here = place_at(found.forward, self.fits.measurements(found.forward), start, None)
+        other = None if here is None else self._few_steps(found, here)
+        return other.place.point if other is not None and self._misfit(other) < self._misfit(found) else None
+
+    def _few_steps(self, found: Descent, here: Place) -> Descent:
+        measurements, rule = self.fits.measurements(found.forward), Damping(steps=SETTINGS.rounds)
+        return search(found.forward, measurements, here, rough=True, rule=rule)
 
     def _from(self, start: FloatArray, *, slower: bool = False) -> Descent | None:
         """Search from a start, with early measurements first where it explains them worse than a constant.
@@ -81,23 +95,56 @@ class Attempts:
         return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent) -> None:
-        """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
-        bounds = [k.bounds for k in self.fits.parametric.problem.parameters]
-        if not any(b is not None and None not in b for b in bounds):
-            return
-        forward, measurements = found.forward, self.fits.measurements(found.forward)
-        for start in self.fits.coordinates.others(self.fits.numbers, SETTINGS.rounds):
-            here = place_at(forward, measurements, start, None)
-            if here is None or forward.is_spent:
+        """Look for other values that fit as well: images of those found, and any others between two bounds."""
+        forward, measurements, fits = found.forward, self.fits.measurements(found.forward), self.fits
+        for start in fits.coordinates.images(found.place.point, fits.numbers, self._mirrors()):
+            here = None if forward.is_spent else place_at(forward, measurements, start, None)
+            if here is not None and self._may_fit(found, here):
+                self._compare(found, search(forward, measurements, here))
+        for start in fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds):
+            here = None if forward.is_spent else place_at(forward, measurements, start, None)
+            if here is None:
                 continue
-            self.fits.starts += 1
-            self._compare(found, search(forward, measurements, here))
+            here = self._few_steps(found, here).place
+            if self._may_fit(found, here):
+                self._compare(found, search(forward, measurements, here))
+
+    def _mirrors(self) -> dict[int, list[float]]:
+        """Return where numbers that are places may be mirrored: in the middle of the domain, or of the measurements.
+
+        A number is a place if it is added to a coordinate.
+        """
+        parametric, domain = self.fits.parametric, self.fits.parametric.problem.domain
+        measured = [s.place.points for s in parametric.measured if isinstance(s.place, AtPoints)]
+        sums = {node for s in parametric.stated for form in s.forms for node in form.residual.atoms(sp.Add)}
+        pairs = [set().union(*(e.free_symbols for e in own.args if len(e.free_symbols) == 1)) for own in sums]
+        found: dict[int, list[float]] = {}
+        for number, symbol in enumerate(parametric.problem.parameters):
+            for axis, coordinate in enumerate(domain.coordinates):
+                if any({symbol, coordinate} <= pair for pair in pairs):
+                    middles = [float(np.mean(np.unique(own[:, axis]))) for own in measured]
+                    found[number] = [float(np.mean(domain.bounds[axis])), *middles]
+        return found
+
+    def _may_fit(self, found: Descent, here: Place) -> bool:
+        """Tell whether a step from a place may lead to others than the values found that explain data about as well."""
+        plain, residual = self.fits.plain(), found.place.residual
+        factors = np.sqrt(plain.weighed(residual).weights) / plain.sizes
+        rows, right = here.slopes * factors[:, None], here.residual * factors
+        step = -np.linalg.lstsq(rows, right, rcond=ROUNDING)[0]
+        way = found.place.point - here.point
+        back = np.linalg.norm(step - way) <= NEGLIGIBLE * np.linalg.norm(way)
+        noise = SETTINGS.sure * np.linalg.norm(residual * factors)
+        return not back and bool(np.linalg.norm(right + rows @ step) <= max(noise, SLIGHT * np.sqrt(len(right))))
 
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
         vector = self.fits.coordinates.vector(other.place.point)
         known = any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous)
-        if self.fits.is_good(other) and self._apart(found, other) and not known:
+        weighed = self.fits.plain(found.forward.tol).weighed(found.place.residual)
+        worse = weighed.misfit(other.place) - weighed.misfit(found.place)
+        self.fits.starts += 1
+        if worse <= SETTINGS.sure**2 and self.fits.is_good(other) and self._apart(found, other) and not known:
             self.ambiguous.append(vector)
 
     def _apart(self, one: Descent, two: Descent) -> bool:
@@ -172,7 +219,7 @@ def turns(parametric: Parametric, response: Response) -> float:
     found = [0.0]
     low, high = np.asarray(parametric.problem.domain.bounds, dtype=np.float64).T
     for statement in parametric.measured:
-        names = dict.fromkeys(name for name, _ in parametric.dependence(statement).wanted)
+        names = dict.fromkeys(name for name, _ in parametric.dependence(statement.form).wanted)
         if not isinstance(statement.place, AtPoints) or not names:
             continue
         every = statement.place.points

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from pibls.checks import FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer, of_fields
 from pibls.inverse.thresholds import SETTINGS, STEP
-from pibls.problem import Across, AtPoints, MultiIndex, Problem, Statement
+from pibls.problem import AtPoints, MultiIndex, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import ROUNDING as SMALLEST
 from pibls.refinement import VISIBLE
@@ -126,27 +127,33 @@ class CellForward(Forward):
         """Return the solution and its sensitivities, from the response nearby if there is one."""
         if near is not None and self.parametric.is_affine:
             return replace(near, fit=replace(near.fit, weights=near.moved(vector - near.vector)), vector=vector)
-        problem = self.parametric.at(vector)
-        layout = self.layout.restated(problem)
-        state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
-        stated, separable = self.parametric.problem, self.parametric.is_separable
-        jumps = analysis_of(stated).jumps or any(isinstance(s.place, Across) for s in stated.statements)
-        if state is None and separable:
-            state = {part: np.zeros((len(self.parametric.names), layout.reference.size)) for part in self._parts()}
-        elif state is None or not problem.is_linear or jumps:
-            state = self._solved(layout, state)
-        if jumps and not separable:
-            return CellResponse(self, layout, self._differences(vector, layout, state), vector)
-        fit = self._with_sensitivity(vector, layout, state)
-        if problem.is_linear and not separable and gap_of(state, fit.weights) > VISIBLE:
-            # Fields after a long step are not what sensitivities foretold, and sensitivities to those are others.
-            fit = self._with_sensitivity(vector, layout, fit.weights)
-        return CellResponse(self, layout, fit, vector)
+        layout = self.layout.restated(self.parametric.at(vector))
+        if layout.problem.is_linear:
+            return CellResponse(self, layout, self._with_sensitivity(vector, layout, None), vector)
+        state = self._solved(layout, None if near is None else near.moved(vector - near.vector))
+        return CellResponse(self, layout, self._with_sensitivity(vector, layout, state), vector)
 
-    def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
-        """Return fields and sensitivities from one elimination; sensitivities are those at a state."""
-        columns = self._columns(layout.problem, vector, layout, state)
-        return self._eliminated(Rows(layout, TreeState(layout, state)), columns)
+    def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Fit:
+        """Return fields and sensitivities from one elimination; those of a nonlinear problem are those at a state."""
+        rows = Rows(layout, None if state is None else TreeState(layout, state))
+        if self._has_hidden_fluxes:
+            return self._differences(vector, layout, self._eliminated(rows).weights)
+        return self._eliminated(rows, lambda fit: self._columns(vector, layout, state or fit.weights))
+
+    def _eliminated(self, rows: Rows, sources: Callable[[Fit], Sources] | None = None) -> Fit:
+        """Return fields, and those for further sources, from one elimination."""
+        solver = self._noted(TreeSolver(rows))
+        try:
+            fit = solver.solve(self.root)
+            return fit if sources is None else replace(fit, columns=solver.again(sources(fit)).columns)
+        finally:
+            self.budget.spend(solver.flops)
+
+    @cached_property
+    def _has_hidden_fluxes(self) -> bool:
+        """Whether fluxes through jumps depend on unknowns, but are not written down as divergences."""
+        analysis = analysis_of(self.parametric.problem)
+        return analysis.jumps and None in analysis.fluxes and not self.parametric.is_separable
 
     def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
         """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
@@ -160,15 +167,6 @@ class CellForward(Forward):
                 own.append((above[part] - below[part]) / (ends[1] - ends[0])[number])
         sensitivity = {part: np.array(own) for part, own in columns.items()}
         return Fit(self.root, tuple(state), dict(state), {}, 0, 0, sensitivity)
-
-    def _eliminated(self, rows: Rows, sources: Sources | None = None) -> Fit:
-        """Return fields, and those for further sources, from one elimination."""
-        solver = self._noted(TreeSolver(rows))
-        try:
-            fit = solver.solve(self.root)
-            return fit if sources is None else replace(fit, columns=solver.again(sources).columns)
-        finally:
-            self.budget.spend(solver.flops)
 
     def _noted(self, solver: TreeSolver) -> TreeSolver:
         return solver
@@ -184,18 +182,18 @@ class CellForward(Forward):
             return newton.settle(self.root, lambda _, X: network.evaluate(X, [zero])[zero]).fit.weights
         return newton.descend(self.root, state).fit.weights
 
-    def _columns(
-        self, problem: Problem, vector: FloatArray, layout: Layout, weights: Mapping[CellPart, FloatArray]
-    ) -> Sources:
-        """Return the derivatives of residuals by the unknowns as further sources; interfaces have none."""
-        stated = {id(own.form): s for own, s in zip(problem.statements, self.parametric.stated, strict=True)}
+    def _columns(self, vector: FloatArray, layout: Layout, weights: Mapping[CellPart, FloatArray]) -> Sources:
+        """Return the derivatives of residuals and fluxes by the unknowns as further sources."""
+        stated = self.parametric.problem
+        pairs = list(zip(layout.problem.statements, self.parametric.stated, strict=True))
+        known = {id(own): form for made, s in pairs for own, form in zip(made.forms, s.forms, strict=True)}
+        if analysis_of(stated).switching is not None:
+            fluxes = zip(analysis_of(layout.problem).fluxes, analysis_of(stated).fluxes, strict=True)
+            known |= {id(own): form for own, form in fluxes if form is not None}
         state = TreeState(layout, weights)
 
         def columns(own: Stated, part: CellPart) -> FloatArray:
-            X = own.points
-            if isinstance(own.statement.place, Across):
-                return np.zeros((len(X), self.parametric.size))
-            dependence = self.parametric.dependence(stated[id(own.statement.form)])
+            X, dependence = own.points, self.parametric.dependence(known[id(own.statement.form)])
             values = dependence.values(X, state(part, X, dependence.wanted), vector)
             return dependence.slopes(X, own.normals, values)
 
@@ -298,7 +296,7 @@ class OpenBoundary(CellForward):
             mine = places[id(own.statement)].start + layout.owned(part, own.statement.place.points)
             return np.asarray(-draws[mine] * noise[mine, None])
 
-        fit = self._eliminated(Rows(layout, state), columns)
+        fit = self._eliminated(Rows(layout, state), lambda _: columns)
         made = replace(response, fit=fit)
         taken = 0.0
         for statement, span in sets:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.thresholds import SETTINGS, STEP
 from pibls.problem import Unknown
-from pibls.refinement.standards import SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +81,31 @@ class Coordinates:
     def starts(self, numbers: int) -> list[FloatArray]:
         """Return the first start, and others for the numbers."""
         return [self.start, *self.others(numbers, min(2 + 2 * numbers, SETTINGS.starts) if numbers else 0)]
+
+    def images(self, point: FloatArray, numbers: int, mirrors: Mapping[int, Sequence[float]]) -> list[FloatArray]:
+        """Return points that symmetries may make as good as one: numbers exchanged, with the other sign, or mirrored.
+
+        ``mirrors`` says in which places a number may be mirrored beside zero.
+        """
+        vector = self.vector(point)
+        signs = np.where(self.logarithmic | (np.arange(len(vector)) >= numbers), 1.0, -1.0)
+        found = [signs * vector]
+        for i, j in combinations(range(numbers), 2):
+            found.append(vector.copy())
+            found[-1][[i, j]] = vector[[j, i]]
+        for i in range(numbers):
+            for middle in (0.0, *mirrors.get(i, ())):
+                found.append(vector.copy())
+                found[-1][i] = 2.0 * middle - vector[i]
+        low, high = self.vector(self.low), self.vector(self.high)
+        allowed = [own for own in found if ((low <= own) & (own <= high) & (~self.logarithmic | (own > 0))).all()]
+        every = {tuple(own.tolist()): own for own in allowed}
+        return [self.point(own) for own in every.values() if not np.allclose(own, vector, rtol=NEGLIGIBLE)]
+
+    def between(self, point: FloatArray, numbers: int, count: int) -> list[FloatArray]:
+        """Return points with other values of the numbers that have two bounds; none where no number has."""
+        limited = np.isfinite(self.vector(self.low)) & np.isfinite(self.vector(self.high))
+        return [np.where(limited, other, point) for other in self.others(numbers, count)] if limited.any() else []
 
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""

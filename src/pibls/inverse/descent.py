@@ -165,9 +165,9 @@ class _Search:
             there = self._trial(here, step)
             after = np.inf if there is None else model.weighed.misfit(there)
             if after < self.rule.worse * before:
-                self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
-                self.damping = self.damping if self.damping >= self.rule.least else 0.0
                 foretold = abs((before - after) / step.promised - 1.0) < NEGLIGIBLE
+                self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
+                self.damping = self.damping if self.damping >= self.rule.least and not foretold else 0.0
                 self.reach = self.reach / NEGLIGIBLE if foretold else 1.0
                 return there
             if self.measurements.within_error(here.slopes @ step.full):

@@ -277,7 +277,7 @@ class Forcing:
             return None
         equations, initial = {}, {}
         for statement in parametric.stated:
-            own, place = parametric.dependence(statement), statement.place
+            own, place = parametric.dependence(statement.form), statement.place
             if isinstance(place, Interior):
                 tops = [i for i, t in enumerate(own.terms) if t.multi_index[-1] == evolution.orders.get(t.field)]
                 if len(tops) != 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,13 @@ from pibls.inverse.cell_forward import CellForward
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.measurements import Measurements, alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, size_of, too_large
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward
 from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import Problem
+from pibls.problem import Problem, Statement
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
@@ -148,19 +150,32 @@ class Fits:
     def is_good(self, found: Descent) -> bool:
         """Tell whether residuals look like noise, or are as small as solutions are accurate."""
         residual, tol = found.place.residual, found.forward.tol
-        measurements, domain = self.plain(tol), self.parametric.problem.domain
+        measurements = self.plain(tol)
         if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= SETTINGS.accuracy * tol:
             return True
+        weighed = measurements.weighed(residual)
+        leverage = weighed.leverage(found.place)
         for statement, span in measurements.sets:
             own, robust = residual[span], statement.loss == "huber"
-            if statement.noise is not None:
-                if too_large(own / statement.noise, 0.0, robust):
-                    return False
-            elif not statement.exact and size_of(own, robust) > MOST * np.std(measurements.targets[span]):
+            if statement.noise is not None and too_large(own / statement.noise, 0.0, robust):
                 return False
-            if alike(statement, own, domain):
+            chance = chance_of(statement, (residual / weighed.noise)[span], leverage[span])
+            if chance < SETTINGS.chance:
+                return False
+            # No unknown has to explain what is noise in any case.
+            noise = chance > NEGLIGIBLE and not found.place.slopes[span].any()
+            if statement.noise is None and not (noise or self.explains(found, [(statement, span)])):
                 return False
         return True
+
+    def explains(self, found: Descent, sets: Sequence[tuple[Statement, slice]] | None = None) -> bool:
+        """Tell whether residuals vary much less than measurements do, in given sets or in all."""
+        plain, residual = self.plain(), found.place.residual
+        sizes = [
+            (s.exact, size_of(residual[span], s.loss == "huber"), float(np.std(plain.targets[span])))
+            for s, span in (plain.measured if sets is None else sets)
+        ]
+        return all(exact or size <= MOST * spread for exact, size, spread in sizes)
 
     def tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
         """Solve at a point, or return None; at the very first one, raise."""

@@ -77,7 +77,8 @@ def find_undetermined(
 
         candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)
         kept = next((text for text, moves in candidates if all(map(is_unseen, moves))), "")
-        told = f"only {kept} is determined" if kept else f"nothing changes along {_vectors(natural)}"
+        moved = ", ".join(f"ln {name}" if logarithmic[i] else name for i, name in zip(own, labels, strict=True))
+        told = f"only {kept} is determined" if kept else f"nothing changes along ({moved}) = {_vectors(natural)}"
         remarks.append(f"The data do not determine {', '.join(labels[:-1])} and {labels[-1]}: {told}.")
     return Undetermined(found, tuple(remarks), tuple(open_ones))
 

@@ -36,8 +36,9 @@ from pibls.inverse.attempts import turns
 from pibls.inverse.cell_forward import OpenBoundary
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Damping, Descent, best_of, place_at, search
-from pibls.inverse.measurements import Measurements, alike, size_of
+from pibls.inverse.measurements import Measurements, size_of
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
@@ -213,9 +214,12 @@ class Joint:
 
     def _looks_like_noise(self, fit: Fit) -> BoolArray:
         """Tell of which sets the residuals of neighbours have nothing in common."""
-        residual, domain = self.reached[fit].place.residual, self.parametric.problem.domain
-        sets = self.measurements(self.reached[fit].forward).sets
-        return np.array([not alike(s, residual[span], domain) for s, span in sets])
+        place, measurements = self.reached[fit].place, self.measurements(self.reached[fit].forward)
+        weighed = measurements.weighed(place.residual)
+        scaled, leverage = place.residual / weighed.noise, weighed.leverage(place)
+        return np.array(
+            [chance_of(s, scaled[span], leverage[span]) >= SETTINGS.chance for s, span in measurements.sets]
+        )
 
     def is_enough(self, found: Compared, tol: float) -> bool:
         """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""

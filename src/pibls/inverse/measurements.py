@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaincc, ndtr, ndtri
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.coordinates import Coordinates
@@ -19,9 +20,6 @@ from pibls.refinement.standards import POINTS
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
-from scipy.special import gammaincc, ndtr, ndtri
-
-from pibls.problem.domain import DomainLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +158,12 @@ class Weighed:
         priors, missing = self.prior(here.point)
         return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.residual * factors, missing])
 
+    def leverage(self, here: Place) -> FloatArray:
+        """Return Q such that noise of size one leaves residuals with the covariance I − Q Qᵀ in the data."""
+        rows = self.rows(here)[0]
+        left, values, _ = np.linalg.svd(rows, full_matrices=False)
+        return np.asarray(left[: len(here.residual), values > ROUNDING * values.max(initial=0.0)])
+
     def prior(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows of priors, and their residuals."""
         m, coordinates = self.measurements, self.measurements.coordinates
@@ -195,9 +199,6 @@ def _huber_weights(scaled: FloatArray) -> FloatArray:
     return SETTINGS.huber / np.maximum(np.abs(scaled), SETTINGS.huber)
 
 
-_NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those on both sides
-
-
 def size_of(residuals: FloatArray, robust: bool) -> float:
     """Return the root mean square of residuals, without outliers if there may be some.
 
@@ -223,22 +224,3 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
         return bool(np.median(np.abs(scaled)) > SETTINGS.sure)
     degrees = max(len(scaled) - free, 0.5)
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
-
-
-def alike(statement: Statement, residual: FloatArray, domain: DomainLike) -> bool:
-    """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
-
-    The sign test over pairs of neighbours: on a line, it is the test by the number of runs.
-    """
-    count = len(residual)
-    if not isinstance(statement.place, AtPoints) or count <= _NEIGHBOURS:
-        return False
-    from scipy.spatial import cKDTree
-
-    X = statement.place.points / np.ptp(np.asarray(domain.bounds), axis=1)
-    _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
-    ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])
-    # Neighbours are each other's neighbours. Of independent signs, products over different pairs are uncorrelated.
-    pairs = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
-    signs = np.sign(residual)[pairs]
-    return bool(float(signs.prod(axis=1).sum()) / np.sqrt(len(pairs)) > SETTINGS.sure)

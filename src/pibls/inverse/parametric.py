@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.smoothness import Cosines
-from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.problem import Across, AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
 from pibls.problem.open_numbers import condition_with, put_into
@@ -31,6 +31,7 @@ class Parametric:
     bases: tuple[Cosines, ...] = ()  # one for every unknown function
     # where measurements help to determine fields: how much every value of every set counts, one as much as equations
     shares: tuple[FloatArray, ...] = ()
+    _dependences: dict[int, Dependence] = field(default_factory=dict, init=False)  # by the id of the form
 
     @property
     def size(self) -> int:
@@ -61,7 +62,8 @@ class Parametric:
 
     def _is_given(self, statement: Statement) -> bool:
         """Tell whether a condition is one on unknown functions alone."""
-        return statement.targets is None and not set(statement.form.fields) & set(self.names)
+        fields = {name for form in statement.forms for name in form.fields}
+        return statement.targets is None and not fields & set(self.names)
 
     def _as_measured(self, statement: Statement) -> Statement:
         place = statement.place
@@ -89,13 +91,20 @@ class Parametric:
         Measurements are no part of it, but where they take part in determining the fields.
         """
         values = self.replacements(vector)
-        statements = [replace(s, form=self._lowered(s.form, values, vector)) for s in self.stated]
+        statements = [self._put_into(s, values, vector) for s in self.stated]
         first = len(statements) - len(self.shares)
         for number, share in enumerate(self.shares, first):
             statements[number] = replace(statements[number], weight=float(share.max()), noise=1.0 / share)
         fields = [f for f in self.problem.fields if f.label in self.names]
         equations = [self._replaced(e, values, vector) for e in self.problem.equations]
         return self.problem.with_statements(statements, fields, equations)
+
+    def _put_into(self, statement: Statement, values: dict[sp.Expr, sp.Expr], vector: FloatArray) -> Statement:
+        form, *others = (self._lowered(own, values, vector) for own in statement.forms)
+        place = statement.place
+        return replace(
+            statement, form=form, place=replace(place, outside=others[0]) if isinstance(place, Across) else place
+        )
 
     def _lowered(self, form: Form, values: dict[sp.Expr, sp.Expr], vector: FloatArray) -> Form:
         """Return a form with numbers and known functions in the place of the unknowns.
@@ -126,13 +135,14 @@ class Parametric:
     @cached_property
     def is_separable(self) -> bool:
         """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
-        terms = ((t, s.form) for s in self.stated for t in s.form.terms if t.field in self.names)
+        forms = (form for s in self.stated for form in s.forms)
+        terms = ((t, form) for form in forms for t in form.terms if t.field in self.names)
         return all(self._is_free(t.coefficient, form) for t, form in terms)
 
     @cached_property
     def is_affine(self) -> bool:
         """Whether solutions move in proportion to unknowns: these stand in sources only, and linearly."""
-        forms = [s.form for s in self.stated]
+        forms = [form for s in self.stated for form in s.forms]
         slopes = ((sp.diff(form.residual, k), form) for form in forms for k in self.problem.parameters)
         every = itertools.chain(slopes, ((t.coefficient, form) for form in forms for t in form.terms))
         return all(self._is_free(slope, form) for slope, form in every)
@@ -141,13 +151,11 @@ class Parametric:
         """Tell whether a derivative of a form has neither fields nor unknowns."""
         return not slope.free_symbols & {*form.slots, *self.problem.parameters}
 
-    @cached_property
-    def _dependences(self) -> dict[int, Dependence]:
-        return {id(s): Dependence.of(self, s) for s in (*self.stated, *self.observations)}
-
-    def dependence(self, statement: Statement) -> Dependence:
-        """Return how the residual of a statement of the problem depends on fields and unknowns."""
-        return self._dependences[id(statement)]
+    def dependence(self, form: Form) -> Dependence:
+        """Return how a residual of the problem depends on fields and unknowns."""
+        if id(form) not in self._dependences:
+            self._dependences[id(form)] = Dependence.of(self, form)
+        return self._dependences[id(form)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +169,9 @@ class Dependence:
     by_number: tuple[Function, ...]
 
     @classmethod
-    def of(cls, parametric: Parametric, statement: Statement) -> Dependence:
-        """Differentiate the residual of a statement."""
-        form, numbers = statement.form, parametric.problem.parameters
+    def of(cls, parametric: Parametric, form: Form) -> Dependence:
+        """Differentiate a residual."""
+        numbers = parametric.problem.parameters
         known = {*form.slots, *form.coordinates, *numbers}
         # Slots without a term cancel: any value will do for them.
         gone = {s: sp.S.Zero for s in form.residual.free_symbols - known if isinstance(s, sp.Dummy)}

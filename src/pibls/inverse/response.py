@@ -80,7 +80,7 @@ def of_fields(
     parametric: Parametric, statement: Statement, response: Response, vector: FloatArray, X: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
     """Return all terms of a statement and the numbers at points, and the change of its residual by fields alone."""
-    dependence, normals = parametric.dependence(statement), getattr(statement.place, "normals", None)
+    dependence, normals = parametric.dependence(statement.form), getattr(statement.place, "normals", None)
     found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
     terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
     values = dependence.values(X, [own[:, 0] for own in terms], vector)
@@ -97,7 +97,7 @@ def predicted(
     elsewhere: FloatArray | None = None,
 ) -> Predicted:
     """Return the predictions of a response for one set of measurements, or for the same at other points."""
-    place, dependence = statement.place, parametric.dependence(statement)
+    place, dependence = statement.place, parametric.dependence(statement.form)
     assert isinstance(place, AtPoints | Averages)
     X, normals = place.points if elsewhere is None else elsewhere, getattr(place, "normals", None)
     terms, slopes = of_fields(parametric, statement, response, vector, X)

@@ -83,7 +83,9 @@ class Search:
 
     def compare(self, found: Descent) -> Answer:
         """Find how far errors of solutions move the unknowns."""
-        return Answer.of(self.fits.measurements(found.forward), found, self.fits.tol)
+        answer = Answer.of(self.fits.measurements(found.forward), found, self.fits.tol)
+        # Functions, and fields that follow them, are not known better than what they are known from.
+        return replace(answer, tol=max(answer.tol, answer.noise)) if self.fits.parametric.bases else answer
 
     def stage(self, found: Answer) -> Stage:
         """Return the record of an answer."""
@@ -91,7 +93,8 @@ class Search:
 
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= NEGLIGIBLE and found.forward.tol <= self.fits.tol
+        least = NEGLIGIBLE * found.noise if self.fits.parametric.bases else 0.0
+        return found.estimate <= NEGLIGIBLE and (found.forward.tol <= self.fits.tol or found.forward.error <= least)
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""

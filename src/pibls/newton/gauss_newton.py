@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 State = TypeVar("State")
 Model = TypeVar("Model")
 
-_LENGTHS = tuple(0.4**power for power in range(5))  # backtracking by 0.4: five trials reach 1/40 of a step
+LENGTHS = tuple(0.4**power for power in range(5))  # backtracking by 0.4: five trials reach 1/40 of a step
 _SUFFICIENT = 1e-2  # share of the promised decrease that a step must bring (Armijo's rule)
 _PATIENCE, _CRAWLING = 6, 0.9  # six steps that gain less than a tenth: no solution is near
 
@@ -86,7 +86,7 @@ def shortened(
     (0.4, 'there')
     >>> shortened(1.0, 1.0, lambda length: (1.0 + length, "there"))
     """
-    for length in _LENGTHS:
+    for length in LENGTHS:
         there, state = trial(length)
         if falls(norm, there, (1.0 - (1.0 - length) ** 2) * removable**2):
             return length, state

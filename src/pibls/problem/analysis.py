@@ -68,6 +68,17 @@ class Analysis:
         return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
 
     @cached_property
+    def waves(self) -> frozenset[int]:
+        """The numbers of equations like u_tt = c² u_xx, not written as a divergence: slopes are continuous in them.
+
+        Divided by a c² that jumps, as for a string of two wires, nothing but slopes is left to be differentiated.
+        """
+        time = self.problem.domain.time
+        own = [e.form for e in self.equations] if time is not None else []
+        found = [any(form.order_along(time, name) == 2 for name in form.fields) for form in own]
+        return frozenset(i for i, second in enumerate(found) if second and self.fluxes[i] is None)
+
+    @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)

@@ -183,6 +183,22 @@ def compile_function(
     return Function(expression, coordinates, extra, None, needs_normals, call, data, within)
 
 
+def differentiated(expression: sp.Expr, coordinates: Sequence[sp.Symbol], index: Sequence[int]) -> sp.Expr:
+    """Return a derivative of an expression almost everywhere: coordinates are real, and a jump has no spike.
+
+    >>> x = sp.Symbol("x")
+    >>> differentiated(sp.Max(0, 1 - sp.Abs(x)), [x], [2])
+    0
+    """
+    orders = [(symbol, count) for symbol, count in zip(coordinates, index, strict=False) if count]
+    if not orders:
+        return expression
+    real = {symbol: sp.Dummy(symbol.name, real=True) for symbol, _ in orders}
+    found = expression.xreplace(real).diff(*((real[symbol], count) for symbol, count in orders))
+    found = found.xreplace(dict.fromkeys(found.atoms(sp.DiracDelta), sp.S.Zero))
+    return found.xreplace({own: symbol for symbol, own in real.items()})
+
+
 def _branching(material: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Function:
     beside = tuple(sp.Dummy(symbol.name, real=True) for symbol in coordinates)
     return compile_function(switched_at(material, dict(zip(coordinates, beside, strict=True))), coordinates, beside)

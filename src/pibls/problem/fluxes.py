@@ -31,7 +31,8 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
     flux, rest = divided(equation, space)
-    return None if flux is None or any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
+    others = ([count for symbol, count in d.variable_count if symbol in space] for d in rest.atoms(sp.Derivative))
+    return None if flux is None or any(sum(own) > 1 for own in others) else expanded(flux)
 
 
 def divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:

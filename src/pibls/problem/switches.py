@@ -1,6 +1,7 @@
 """Where expressions switch from one branch to another: across planes, and across curves.
 
-There a solution keeps its values and its flux, the highest derivative times its coefficient, not its slope.
+There a solution keeps its values and its flux, the highest derivative times its coefficient, not its slope; a wave
+u_tt = c² u_xx that is not written as a divergence keeps its slope.
 """
 
 from __future__ import annotations
@@ -128,10 +129,16 @@ class Switching:
         equations = (s for s in self.problem.statements if s.is_equation)
         for written, equation in zip(self.problem.equations, equations, strict=True):
             if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
+                time, untold = self.problem.domain.time, f"Where its coefficients jump, {equation.name} does not say "
+                if time is not None and any(equation.form.order_along(time, f) == 2 for f in equation.form.fields):
+                    return (
+                        f"{untold}what is continuous: slopes were taken to be, as those of a string of two wires. "
+                        "Write div(...) if a coefficient times slopes is."
+                    )
                 return (
-                    f"Where its coefficients jump, {equation.name} does not say which flux is continuous: coefficients "
-                    "times slopes were taken to be continuous. Write div(...) if the flux is another one, and divide "
-                    "by the coefficient if the slopes themselves are continuous, as those of a beam."
+                    f"{untold}which flux is continuous: coefficients times slopes were taken to be continuous. Write "
+                    "div(...) if the flux is another one, and divide by the coefficient if the slopes themselves are "
+                    "continuous, as those of a beam."
                 )
         return ""
 

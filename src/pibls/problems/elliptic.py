@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
+from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry import Rectangle
 from pibls.problem import Dirichlet, Mean, Neumann, Problem, data, div, field, grad, laplacian, normal_derivative
@@ -138,6 +139,18 @@ def variable_coefficient() -> Problem:
     return dirichlet(-div(k * grad(u)), u, sp.exp(y) * sp.cos(sp.pi * x), SQUARE)
 
 
+def _conductivity(X: FloatArray, Y: FloatArray) -> FloatArray:
+    return np.asarray(2 + np.sin(3 * X) * np.cos(2 * Y))
+
+
+def _conductivity_x(X: FloatArray, Y: FloatArray) -> FloatArray:
+    return np.asarray(3 * np.cos(3 * X) * np.cos(2 * Y))
+
+
+def _conductivity_y(X: FloatArray, Y: FloatArray) -> FloatArray:
+    return np.asarray(-2 * np.sin(3 * X) * np.sin(2 * Y))
+
+
 def variable_coefficient_data() -> Problem:
     """Return −(k Δu + k_x u_x + k_y u_y) = f on the unit square, with k and its derivatives as Python callables.
 
@@ -152,9 +165,9 @@ def variable_coefficient_data() -> Problem:
     """
     exact = sp.exp(y) * sp.cos(sp.pi * x)
     source = applied(-div((2 + sp.sin(3 * x) * sp.cos(2 * y)) * grad(u)), {u: exact}, SQUARE)
-    k = data("k", lambda X, Y: 2 + np.sin(3 * X) * np.cos(2 * Y), x, y)
-    k_x = data("k_x", lambda X, Y: 3 * np.cos(3 * X) * np.cos(2 * Y), x, y)
-    k_y = data("k_y", lambda X, Y: -2 * np.sin(3 * X) * np.sin(2 * Y), x, y)
+    k = data("k", _conductivity, x, y)
+    k_x = data("k_x", _conductivity_x, x, y)
+    k_y = data("k_y", _conductivity_y, x, y)
     equation = sp.Eq(-(k * laplacian(u) + k_x * u.diff(x) + k_y * u.diff(y)), source)
     return Problem(equation, SQUARE, (Dirichlet(u, exact),), exact=exact)
 

@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 from scipy.special import exp1, ndtr
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Ball, Box, Disk, Interval, Polygon, Rectangle, TimeInterval
 from pibls.problem import (
     Condition,
@@ -46,10 +46,18 @@ LAPLACE = sp.Eq(laplacian(u), 0)
 def motz() -> Problem:
     """Return Motz's problem: Δu = 0 with u = 0 to the left of the origin, insulated to its right, 500 on the right."""
     domain = Rectangle((x, -1, 1), (y, 0, 1))
-    cold, free = domain.bottom.where(lambda X: X[:, 0] < 0), domain.bottom.where(lambda X: X[:, 0] >= 0)
+    cold, free = domain.bottom.where(_to_the_left), domain.bottom.where(_to_the_right)
     rest = (Dirichlet(u, 500, on=domain.right), Neumann(u, 0, on=domain.left | domain.top))
     conditions = (Dirichlet(u, 0, on=cold), Neumann(u, 0, on=free), *rest)
     return Problem(LAPLACE, domain, conditions, exact=data("motz", _motz, x, y))
+
+
+def _to_the_left(X: FloatArray) -> BoolArray:
+    return np.asarray(X[:, 0] < 0)
+
+
+def _to_the_right(X: FloatArray) -> BoolArray:
+    return np.asarray(X[:, 0] >= 0)
 
 
 def _motz(X: FloatArray, Y: FloatArray) -> FloatArray:
@@ -113,8 +121,12 @@ def loaded_spot() -> Problem:
     """Return −Δu = 1 + 10⁵ e^(−(1000 r)²) on the unit square, zero on the boundary: a spot beside an even load."""
     distance = (x - sp.Rational(62, 100)) ** 2 + (y - sp.Rational(37, 100)) ** 2
     source = 1 + 10**5 * sp.exp(-(10**6) * distance)
-    exact = data("loaded_spot", lambda X, Y: _torsion(X, Y) / 2 + 10**5 * _hot_spot(X, Y, 0.001), x, y)
+    exact = data("loaded_spot", _loaded_spot, x, y)
     return Problem(sp.Eq(-laplacian(u), source), SQUARE, (Dirichlet(u, 0),), exact=exact)
+
+
+def _loaded_spot(X: FloatArray, Y: FloatArray) -> FloatArray:
+    return np.asarray(_torsion(X, Y) / 2 + 10**5 * _hot_spot(X, Y, 0.001))
 
 
 def pulse_entering() -> Problem:

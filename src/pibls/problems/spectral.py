@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,11 @@ def _computed(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
 
 def periodic_solution(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
     """Return the reference of a periodic problem; it is computed at the first call, once."""
-    return lambda x, t: _computed(name)(x, t)
+    return partial(_periodic, name)
+
+
+def _periodic(name: str, x: FloatArray, t: FloatArray) -> FloatArray:
+    return _computed(name)(x, t)
 
 
 def lorenz_rates(sigma: float, rho: float, beta: float) -> Callable[[float, FloatArray], list[float]]:
@@ -153,7 +157,11 @@ def _integrated(name: str) -> Callable[[FloatArray], FloatArray]:
 
 def ordinary_solution(name: str, component: int) -> Callable[[FloatArray], FloatArray]:
     """Return one component of the reference of an ordinary differential equation; computed at the first call, once."""
-    return lambda t: np.asarray(_integrated(name)(t)[component])
+    return partial(_ordinary, name, component)
+
+
+def _ordinary(name: str, component: int, t: FloatArray) -> FloatArray:
+    return np.asarray(_integrated(name)(t)[component])
 
 
 def gray_scott_path(side: int, tolerance: float, stop: float = 10.0) -> Callable[[FloatArray], Any]:
@@ -188,18 +196,18 @@ def _pattern() -> Callable[[FloatArray], Any]:
 
 def pattern_solution(component: int) -> Callable[[FloatArray, FloatArray, FloatArray], FloatArray]:
     """Return one component of the reference of the Gray–Scott problem; computed at the first call, once."""
+    return partial(_spotted, component)
 
-    def solution(x: FloatArray, y: FloatArray, t: FloatArray) -> FloatArray:
-        waves = 1j * np.pi * np.fft.fftfreq(_PATTERN_SIDE, 1.0 / _PATTERN_SIDE)
-        values = np.empty(len(x))
-        for first in range(0, len(x), _CHUNK):
-            rows = slice(first, first + _CHUNK)
-            states = _pattern()(t[rows])[:, component]
-            across, along = (np.exp(np.outer(place[rows] + 1.0, waves)) for place in (x, y))
-            values[rows] = np.einsum("nab,na,nb->n", states, across, along, optimize=True).real
-        return values
 
-    return solution
+def _spotted(component: int, x: FloatArray, y: FloatArray, t: FloatArray) -> FloatArray:
+    waves = 1j * np.pi * np.fft.fftfreq(_PATTERN_SIDE, 1.0 / _PATTERN_SIDE)
+    values = np.empty(len(x))
+    for first in range(0, len(x), _CHUNK):
+        rows = slice(first, first + _CHUNK)
+        states = _pattern()(t[rows])[:, component]
+        across, along = (np.exp(np.outer(place[rows] + 1.0, waves)) for place in (x, y))
+        values[rows] = np.einsum("nab,na,nb->n", states, across, along, optimize=True).real
+    return values
 
 
 _NODES = 1601
@@ -220,18 +228,18 @@ def cole_hopf(
     >>> float(start), bool(abs(later) < 1e-12)
     (-1.0, True)
     """
+    return partial(_shocked, viscosity, shift, drift, nodes)
 
-    def solution(x: FloatArray, t: FloatArray) -> FloatArray:
-        rest = x - shift - drift * t
-        values = -np.sin(np.pi * rest)
-        later = np.flatnonzero(t > 0)
-        step = max(1, _ENTRIES // nodes)
-        for start in range(0, len(later), step):
-            rows = later[start : start + step]
-            values[rows] = _quotient(rest[rows], t[rows], viscosity, nodes)
-        return np.asarray(drift + values)
 
-    return solution
+def _shocked(viscosity: float, shift: float, drift: float, nodes: int, x: FloatArray, t: FloatArray) -> FloatArray:
+    rest = x - shift - drift * t
+    values = -np.sin(np.pi * rest)
+    later = np.flatnonzero(t > 0)
+    step = max(1, _ENTRIES // nodes)
+    for start in range(0, len(later), step):
+        rows = later[start : start + step]
+        values[rows] = _quotient(rest[rows], t[rows], viscosity, nodes)
+    return np.asarray(drift + values)
 
 
 def _quotient(x: FloatArray, t: FloatArray, viscosity: float, nodes: int) -> FloatArray:

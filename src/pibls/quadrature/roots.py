@@ -11,9 +11,9 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 
 Holds = Callable[..., Any]
 
-_SECTIONS = 16
 SCAN = 33  # points along an axis at which a search begins: features wider than 1/32 of a box are not missed
-CLOSE = 1e-9  # of a length: places nearer to each other count as one
+CLOSE = 1e-9  # of a length or a number: what is nearer to each other counts as one
+HALVINGS = 12  # of a box, after which a search for a part of it with one property ends
 ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _EPS = np.finfo(np.float64).eps
 
@@ -24,8 +24,9 @@ def narrowed(holds: Holds, low: FloatArray, high: FloatArray, share: float = _EP
     They are about a given share of the others. Many sections at once take hardly longer than one. ``holds`` is given
     places, a row for each interval. Low ends may be above high ones.
     """
-    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, _SECTIONS + 1)
-    for _ in range(round(np.log(share) / -np.log(_SECTIONS)) if len(low) else 0):
+    sections = SCAN // 2
+    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, sections + 1)
+    for _ in range(round(np.log(share) / -np.log(sections)) if len(low) else 0):
         places = low[:, None] + (high - low)[:, None] * shares
         now = holds(places)
         now[:, 0], now[:, -1] = True, False

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.cells.line_quadrature import LineQuadrature, head_on
 from pibls.cells.surface import Piece, Rule, pieces, pieces_within
-from pibls.checks import FloatArray, IntArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry.base import Region
 from pibls.quadrature.roots import CLOSE, ROUNDING, held_ranges
@@ -37,6 +37,11 @@ class RulePoints:
     weights: FloatArray
     box: IntArray
     normals: FloatArray | None = None
+
+    def where(self, keep: BoolArray) -> RulePoints:
+        """Return some of the points."""
+        normals = None if self.normals is None else self.normals[keep]
+        return RulePoints(self.points[keep], self.weights[keep], self.box[keep], normals)
 
 
 @dataclass(frozen=True, eq=False)

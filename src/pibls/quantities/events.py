@@ -41,8 +41,8 @@ class Events:
 
     pair: SolutionPair
 
-    def of(self, course: TimeCourse, *, relation: bool, name: str) -> Quantity:
-        """Return the first time at which a course becomes zero, or for a relation positive."""
+    def of(self, course: TimeCourse, *, relation: bool, name: str, doubt: float = 0.0) -> Quantity:
+        """Return the first time at which a course, known up to a doubt, becomes zero, or for a relation positive."""
         times = self._times()
         both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
         own, other = both[0], both[-1]
@@ -60,7 +60,7 @@ class Events:
             ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
             rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
             gap = abs(float((course(here, 0) - course(here, 1))[0]))
-            apart = max(apart, gap / abs(rise)) if rise else np.inf
+            apart = max(apart, max(gap, doubt) / abs(rise)) if rise else np.inf
         return self.pair.quantity(own, self.pair.magnified * apart)
 
     def _times(self) -> FloatArray:

@@ -13,7 +13,7 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry.sampling import kronecker
 from pibls.problem.field_expressions import Expression
-from pibls.quadrature.roots import climbed
+from pibls.quadrature.roots import ROUNDING, climbed
 from pibls.quadrature.rules import tensor
 from pibls.quantities.boxwise import BOXED, Bounded, Patchwork
 from pibls.quantities.pair import SolutionPair
@@ -62,13 +62,20 @@ class Extremes:
         (value, X, inward), (other, _, _) = found[0], found[-1]
         if endless is not None:
             return Quantity(sign * value, np.inf, endless, "values grow without bound towards this place")
-        place = self.place.lifted(X)
+        place = self.place.lifted(self._plain(X))
         place.setflags(write=False)
         if not np.isfinite(value):
             return Quantity(sign * value, np.inf, place[0], "the expression is not finite there")
         normals = -inward if expression.needs_normals else None
         nearby = float(errors_at(self.pair, expression, place, normals, inward)[0])
         return self.pair.quantity(sign * value, max(abs(value - other) * self.pair.magnified, nearby), place[0])
+
+    def _plain(self, X: FloatArray) -> FloatArray:
+        """Return a place without the digits that a search does not find: near a summit values hardly differ."""
+        held = self.place.part or self.place.region or self.place.domain
+        grain = 10.0 ** np.floor(np.log10(np.sqrt(ROUNDING) * np.ptp(self.place.domain.bounds, axis=1).max()))
+        shorter = grain * np.round(X / grain) + 0.0
+        return shorter if bool(held.contains(shorter).all()) else X
 
     @cached_property
     def _work(self) -> Patchwork:

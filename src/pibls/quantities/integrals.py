@@ -53,14 +53,20 @@ class Integrals:
             return Quantity(own, np.nan, None, "the expression is not a finite real number everywhere")
         return self.pair.quantity(own / share, error / share)
 
-    def means(self, expression: Expression) -> tuple[float, float]:
-        """Return the mean of an expression, and that of the richer solution."""
-        own, other, _, _, measure, _ = self._summed(expression).sum(axis=1).tolist()
-        return own / measure, other / measure
+    def rule(self, expression: Expression) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return points, weights and normals by which an expression has the mean that it has here."""
+        rules: list[RulePoints] = []
+        self._summed(expression, rules)
+        weights = np.concatenate([own.weights for own in rules])
+        normals = [own.normals for own in rules if own.normals is not None]
+        found = np.concatenate([own.points for own in rules]), weights / weights.sum()
+        return *found, np.concatenate(normals) if normals else None
 
-    def _summed(self, expression: Expression) -> FloatArray:
+    def _summed(self, expression: Expression, rules: list[RulePoints] | None = None) -> FloatArray:
+        """Return a table of integrals over boxes; the rules that are used are added to a list."""
         many = len(self.place.domain.coordinates) > BOXED or self.place.domain.atoms is not None
-        table = self._scattered(expression) if many else self._by_boxes(expression)
+        used = [] if rules is None else rules
+        table = self._scattered(expression, used) if many else self._by_boxes(expression, used)
         if table[4].sum() == 0.0:
             raise InputError(f"There is nothing of {self.place.name} in the domain. Give another 'over'.")
         return table
@@ -70,7 +76,7 @@ class Integrals:
         gaps = table[1] - table[0]
         return self.pair.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
 
-    def _by_boxes(self, expression: Expression) -> FloatArray:
+    def _by_boxes(self, expression: Expression, used: list[RulePoints]) -> FloatArray:
         """Integrate box by box, and halve boxes in which two rules disagree."""
         order = self.pair.degree // 2 + 2
         work = self._divided()
@@ -83,8 +89,12 @@ class Integrals:
             allowed = max(_EDGE * every[2].sum(), NEGLIGIBLE * self._apart(every))
             poor = table[3] > allowed / max(1, every.shape[1])
             if every[3].sum() <= allowed or not poor.any() or spent > _MOST:
+                used.append(fine)
                 break
+            used.append(fine.where(~poor[fine.box]))
             done, work = np.hstack([done, table[:, ~poor]]), work.split(np.flatnonzero(poor).tolist())
+        else:
+            used.append(fine.where(poor[fine.box]))
         return every
 
     def _divided(self) -> Patchwork | Parts:
@@ -96,7 +106,7 @@ class Integrals:
             return Parts.of(self.pair.solution, network, self.pair.degree, region)
         return Patchwork.over(place, network, self.pair.solution.problem.domain.bounds, self.pair.line_quadratures)
 
-    def _scattered(self, expression: Expression) -> FloatArray:
+    def _scattered(self, expression: Expression, used: list[RulePoints]) -> FloatArray:
         """Integrate with points all over the place."""
         place = self.place.region or self.place.part
         assert place is not None
@@ -105,6 +115,7 @@ class Integrals:
             points, *normals, weights = place.quadrature(count)
             box = np.zeros(len(weights), dtype=np.int64)
             rules.append(RulePoints(points, weights, box, normals[0] if normals else None))
+        used.append(rules[0])
         table = self._table(expression, rules[0], rules[1], 1)
         table[5] = 0.0
         return table

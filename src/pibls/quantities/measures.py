@@ -31,6 +31,8 @@ from pibls.solution import Solution
 
 __all__ = ["Measures"]
 
+_RULES = 4  # for means in time: each is made at the event that the one before finds
+
 
 @dataclass(frozen=True, eq=False)
 class Measures:
@@ -84,23 +86,30 @@ class Measures:
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
-            course = in_time(self.pair, own, point)
-        else:
-            course = self._means(own, over)
-        return Events(self.pair).of(course, relation=relation, name=text(expression))
+            return Events(self.pair).of(in_time(self.pair, own, point), relation=relation, name=text(expression))
+        found = Quantity(float(np.mean(self.domain.bounds[-1])), np.inf)
+        for _ in range(_RULES):
+            when = found.value
+            course, doubt = self._means(own, over, when)
+            found = Events(self.pair).of(course, relation=relation, name=text(expression), doubt=doubt)
+            if not abs(found.value - when) > found.error or not np.isfinite(found.value):
+                break
+        return found
 
-    def _means(self, expression: Expression, over: Any) -> TimeCourse:
-        """Return the mean of an expression over a region as a course in time."""
-        known: dict[float, tuple[float, float]] = {}
+    def _means(self, expression: Expression, over: Any, when: float) -> tuple[TimeCourse, float]:
+        """Return the mean of an expression as a course in time, by the rule of one time, and its error then."""
+        place = where_of(self.domain, over, when, "first_time")
+        integrals = Integrals(self.pair, place)
+        points, weights, normals = integrals.rule(expression)
 
         def course(times: FloatArray, number: int) -> FloatArray:
-            for time in times.tolist():
-                if time not in known:
-                    place = where_of(self.domain, over, time, "first_time")
-                    known[time] = Integrals(self.pair, place).means(expression)
-            return np.array([known[time][number] for time in times.tolist()])
+            X = np.column_stack([np.tile(points, (len(times), 1)), np.repeat(times, len(points))])
+            outward = None if normals is None else np.tile(place.along(normals), (len(times), 1))
+            inward = None if outward is None else -outward
+            values = self.pair.values(self.pair.both[number], expression, X, outward, inward)
+            return np.asarray(values.reshape(len(times), -1) @ weights)
 
-        return course
+        return course, integrals.of(expression, mean=True).error
 
     def flow(self, part: Any, field: Any, at: Any) -> Quantity:
         """Return the flow out through a part of the boundary."""

@@ -20,7 +20,7 @@ from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
 from pibls.report.quantities import PictureQuantity
-from pibls.report.views import AnyView, View
+from pibls.report.views import AnyView, View, tolerant
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
@@ -196,7 +196,7 @@ class Film:
 
     def write(self, place: Any, writer: Any) -> None:
         """Draw all frames and have a writer of Matplotlib put them into a file."""
-        series = [np.stack([view.evaluate(panel.quantity.function) for view in self.views]) for panel in self.panels]
+        series = [self._frames(panel) for panel in self.panels]
         figure, places = new_figure([self.panels])
         artists = [self._first(*each) for each in zip(self.panels, places[0], series, strict=True)]
         figure.suptitle(self._words(0), fontsize=9)
@@ -209,8 +209,22 @@ class Film:
                 figure.suptitle(self._words(number), fontsize=9)
                 writer.grab_frame()
 
+    def _frames(self, panel: Panel) -> FloatArray:
+        """Return the values of all frames, found together: places are the same at all times."""
+        every: list[FloatArray] = []
+
+        def noted(points: FloatArray) -> FloatArray:
+            every.append(points)
+            return np.zeros(len(points))
+
+        for view in self.views:
+            view.evaluate(noted)
+        values = tolerant(panel.quantity.function, np.concatenate(every))
+        parts = iter(np.split(values, np.cumsum([len(points) for points in every])[:-1]))
+        return np.stack([view.evaluate(lambda _: next(parts)) for view in self.views])
+
     def _words(self, number: int) -> str:
-        return f"{self.views[0].domain.time} = {self.times[number]:.3g}   ({self.said})"
+        return f"{self.views[0].domain.time} = {self.times[number]:.4g}   ({self.said})"
 
     def _first(self, panel: Panel, axes: Any, values: FloatArray) -> Any:
         """Draw the first frame with the scale of all frames; return the artist that changes."""

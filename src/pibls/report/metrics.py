@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.checks import FloatArray, check_points, check_seed, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
+from pibls.problem.evaluate import differentiated
 from pibls.report.quantities import as_evaluator, as_values, call, field_label, given_per_field
 from pibls.solution import FieldFunction, Solution
 
@@ -133,8 +134,8 @@ def _known_exact(solution: object, problem: Problem | None) -> Mapping[str, sp.E
             + "Give exact=, an expression of the coordinates, a function of points, or an array of values."
         )
     if isinstance(solution, FieldFunction):
-        orders = zip(problem.domain.coordinates, solution.multi_index, strict=True)
-        return {solution.field: problem.exact[solution.field].diff(*orders)}
+        exact = problem.exact[solution.field]
+        return {solution.field: differentiated(exact, problem.domain.coordinates, solution.multi_index)}
     return problem.exact
 
 

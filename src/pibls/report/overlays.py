@@ -132,7 +132,7 @@ def summit(view: AnyView, values: FloatArray, function: Evaluator, sign: float) 
 
 
 def mark_extremes(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQuantity) -> None:
-    """Mark the largest and the smallest value of a map or a graph, with as many digits as are known."""
+    """Mark the largest and the smallest value of a map or a graph."""
     for sign, marker, words in ((1.0, "^", "max"), (-1.0, "v", "min")):
         place, value = summit(view, values, quantity.function, sign)
         told = f"{words} {_told(view, place, value, quantity.error)}"
@@ -143,10 +143,14 @@ def mark_extremes(axes: Any, view: AnyView, values: FloatArray, quantity: Pictur
 
 
 def _told(view: AnyView, place: FloatArray, value: float, error: Evaluator | None) -> str:
-    """Return a value with its estimated error, if it has one."""
-    if error is None or isinstance(view, CloudView):
-        return f"{value:.4g}"
-    return " ± ".join(rounded(value, float(error(view.lift(place[None]))[0])))
+    """Return a value to four digits, with its estimated error if that shows in them."""
+    short = f"{value:.4g}"
+    found = 0.0 if error is None or isinstance(view, CloudView) else float(error(view.lift(place[None]))[0])
+    return (
+        short
+        if found <= abs(value - float(short)) or f"{value + found:.4g}" == short
+        else " ± ".join(rounded(value, found))
+    )
 
 
 def _mark(axes: Any, place: FloatArray, marker: str, words: str) -> None:

@@ -207,7 +207,7 @@ AnyView = View | CloudView | CutView
 
 
 def _place(domain: DomainLike, fixed: Mapping[int, float]) -> str:
-    return ", ".join(f"{lettered(domain.coordinates[axis].name)} = {value:.3g}" for axis, value in fixed.items())
+    return ", ".join(f"{lettered(domain.coordinates[axis].name)} = {value:.4g}" for axis, value in fixed.items())
 
 
 def _point(place: FloatArray) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
 
@@ -95,15 +95,23 @@ class EvolvedNetwork:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
-        step = max(1, _CHUNK // max(self.features, self.size * self.coefficients.shape[1]))
         terms = {index: self._terms(index) for index in wanted}
         needed = sorted({space for parts in terms.values() for _, space, _ in parts})
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
-            functions = self._functions(self._carried(X[rows]), needed)
+        # Functions of space are evaluated once at a place, however many times are wanted there.
+        alone = self.space is None  # with time, in which all are at one place
+        places, which = np.unique(X[:, :1] * 0.0 if alone else self._carried(X), axis=0, return_inverse=True)
+        which = which.ravel()
+        order = np.argsort(which, kind="stable")
+        sizes = self.features, -(-len(X) // max(1, len(places))) * self.size * self.coefficients.shape[1]
+        step = max(1, _CHUNK // max(sizes))
+        starts = np.arange(0, len(places), step)
+        for start, rows in zip(starts, np.split(order, np.searchsorted(which[order], starts[1:])), strict=True):
+            functions = self._functions(places[start : start + step], needed)
+            here, times = which[rows] - start, X[rows, -1]
             for index, parts in terms.items():
                 result[index][rows] = sum(
-                    factor * self._combined(functions[space], X[rows, -1], order) for factor, space, order in parts
+                    factor * self._combined(functions[space], here, times, derivative)
+                    for factor, space, derivative in parts
                 )
         return result
 
@@ -128,13 +136,14 @@ class EvolvedNetwork:
         nodes = self.space.evaluate(X, multi_indices)
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
-    def _combined(self, functions: FloatArray, times: FloatArray, order: int) -> FloatArray:
-        """Return the fields, or derivatives in time, from functions of space at as many times: shape (n, fields)."""
+    def _combined(self, functions: FloatArray, places: IntArray, times: FloatArray, order: int) -> FloatArray:
+        """Return the fields, or derivatives in time, at places and times, from functions at all places: (n, fields)."""
         found = np.empty((len(times), self.size))
         # Space first: states would have as many numbers per point as fields have coefficients.
         for rows, polynomials, own in _series(self.breaks, self.coefficients, times, order):
-            places = (functions[rows] @ own.reshape(-1, own.shape[-1]).T).reshape(len(rows), len(own), -1)
-            found[rows] = np.einsum("nd,ndf->nf", polynomials, places)
+            used, which = np.unique(places[rows], return_inverse=True)
+            states = (functions[used] @ own.reshape(-1, own.shape[-1]).T).reshape(len(used), len(own), -1)
+            found[rows] = np.einsum("nd,ndf->nf", polynomials, states[which.ravel()])
         return found
 
     def states(self, times: FloatArray, order: int = 0) -> FloatArray:

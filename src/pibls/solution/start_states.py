@@ -11,7 +11,7 @@ import sympy as sp
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Field, MultiIndex, Problem
-from pibls.problem.evaluate import compile_function
+from pibls.problem.evaluate import compile_function, differentiated
 from pibls.solution.solution import Solution
 from pibls.system import Evaluate
 
@@ -84,9 +84,8 @@ def _of_expressions(expressions: Mapping[str, sp.Expr], coordinates: tuple[sp.Sy
     def evaluate(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
         for name, index in wanted:
             if (name, index) not in functions:
-                orders = [(symbol, count) for symbol, count in zip(coordinates, index, strict=True) if count]
-                expression = expressions[name].diff(*orders) if orders else expressions[name]
-                functions[name, index] = compile_function(expression, coordinates)
+                slope = differentiated(expressions[name], coordinates, index)
+                functions[name, index] = compile_function(slope, coordinates)
         return [np.array(functions[key](X)) for key in wanted]
 
     return evaluate

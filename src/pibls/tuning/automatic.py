@@ -20,6 +20,7 @@ from pibls.quantities import asked
 from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
+from pibls.tuning.locally import solve_locally
 from pibls.tuning.progress import Progress, reporter
 from pibls.tuning.purpose import solve_for
 from pibls.tuning.strategy import Strategy
@@ -55,6 +56,7 @@ def solve(
     time: str | None = None,
     uncertainty: bool = False,
     goal: Any = None,
+    relative: str = "domain",
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -112,6 +114,10 @@ def solve(
         A quantity to know, such as :func:`~pibls.maximum`, an expression at a point, such as ``u.subs(x, 0)``, or a
         function of a solution that returns a quantity. The solve ends when its relative error is within ``tol``,
         whatever that takes of the solution.
+    relative
+        ``"domain"``: errors are relative to the size of each field over the whole domain. ``"local"``: to its size
+        nearby, for parts of the domain, or of time, where it lives on another scale. The domain is cut into eight
+        along each axis, and the worst box counts, in one to three coordinates.
 
     Returns
     -------
@@ -137,6 +143,8 @@ def solve(
     for name, value in (("assume_well_posed", assume_well_posed), ("uncertainty", uncertainty)):
         if not isinstance(value, bool):
             raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
+    if relative != "domain":
+        _check_local(relative, problem, goal)
     guessed = start is not None or bool(continuation)
     if isinstance(method, Cells):
         _check_without(_CELLS, points=points, device=device, time=None if time == "space-time" else time)
@@ -162,6 +170,7 @@ def solve(
                 raise InputError(f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem).")
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time, "goal": goal}
+                others["relative"] = None if relative == "domain" else relative
                 _check_without(_INVERSE, method=method, points=points, device=device, **others)
                 from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
@@ -171,15 +180,16 @@ def solve(
             elif isinstance(method, Cells) or (method is None and points is None):
                 wishes = (shared, first, report, start, continuation, device, assume_well_posed, method)
                 way = "space-time" if isinstance(method, Cells) else time
-                if goal is None:
-                    solution = Strategy(problem, tolerance, *wishes).run(way)
+                strategy = Strategy(problem, tolerance, *wishes)
+                if relative == "local":
+                    solution = solve_locally(tolerance, lambda accuracy: replace(strategy, tol=accuracy).run(way))
+                elif goal is None:
+                    solution = strategy.run(way)
                 else:
                     wanted = asked(goal, "goal", "solve")
-                    solution = solve_for(
-                        wanted, tolerance, lambda accuracy: Strategy(problem, accuracy, *wishes).run(way)
-                    )
+                    solution = solve_for(wanted, tolerance, lambda accuracy: replace(strategy, tol=accuracy).run(way))
             else:
-                _check_without(_BY_HAND, goal=goal)
+                _check_without(_BY_HAND, goal=goal, relative=None if relative == "domain" else relative)
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
@@ -197,6 +207,18 @@ def _check_without(reason: str, **given: object) -> None:
     """Refuse the first of some arguments that is given, for a reason."""
     if names := [name for name, value in given.items() if value is not None]:
         raise InputError(f"The '{names[0]}' parameter of solve does not go with {reason}")
+
+
+def _check_local(relative: str, problem: Problem, goal: object) -> None:
+    """Refuse errors relative to local sizes where there are too many boxes, or a quantity to know instead."""
+    check_choice("relative", relative, "solve", ("domain", "local"))
+    if goal is not None:
+        raise InputError("The 'relative' parameter of solve does not go with a goal, whose own error counts.")
+    if (count := len(problem.domain.coordinates)) > 3:
+        raise InputError(
+            "The 'relative' parameter of solve is 'local', which takes one to three coordinates, time included. The "
+            f"problem has {count}. Leave it out, and ask solution.error_field."
+        )
 
 
 def _check_method(method: object, points: object, guessed: bool) -> None:

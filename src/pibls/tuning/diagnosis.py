@@ -14,7 +14,6 @@ from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
-from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
 from pibls.problem import Across, OnPart, Problem
@@ -57,7 +56,7 @@ def solve_by_cells(
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
                 return solve_cells_nonlinear(problem, tol, budget, **common)
-            common["diagnose"] = partial(_nonlinear_flaw, tol, budget, seed)
+            common |= {"diagnose": partial(_nonlinear_flaw, tol, budget, seed), "early": True}
             solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
             return (
                 _unbalanced(problem, tol, budget, solve)
@@ -95,7 +94,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 
 def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If sources and fluxes of a nonlinear problem do not balance, return a quick solution that says so; else None."""
-    lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
+    lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, PLAIN)))
     return solve(problem, tol, budget.part(most=GLANCE), diagnose=lambda *_: (lost, "")) if lost else None
 
 

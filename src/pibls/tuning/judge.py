@@ -18,11 +18,11 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
+from pibls.refinement.standards import POINTS
 from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import SHARE, natural_sizes
 from pibls.system import Evaluate
 
-_SIZE_POINTS = 200
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
 # u_xx = 0 are: their residual is rounding, and relative to nothing.
 _VANISHING = 1e-8
@@ -79,7 +79,7 @@ class Judge:
         keys = [(name, (0,) * len(self._half)) for name in self.problem.field_names]
         keys += [(t.field, t.multi_index) for s in self.problem.statements for t in s.form.terms]
         keys = list(dict.fromkeys(keys))
-        values = evaluate(self.points.interior[:_SIZE_POINTS], keys)
+        values = evaluate(self.points.interior[:POINTS], keys)
         columns = {key: value[:, None] for key, value in zip(keys, values, strict=True)}
         return {name: float(size.item()) for name, size in self.references_of(columns, evaluate).items()}
 
@@ -90,7 +90,7 @@ class Judge:
 
         One that is no solution of a linear problem is evaluated at the points of statements.
         """
-        squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
+        squares = {key: np.mean(value[:POINTS] ** 2, axis=0) for key, value in values.items()}
         fields = self._natural(squares)
         share = _VANISHING if len(self.problem.field_names) == 1 else SHARE
         sizes: dict[str, FloatArray] = {}

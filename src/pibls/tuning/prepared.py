@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.budget import Budget
 from pibls.cells import solve_cells, suits_cells
 from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.data_roughness import AT_ONCE
 from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import start_of
@@ -34,8 +35,6 @@ from pibls.tuning.automatic import solve
 from pibls.tuning.diagnosis import flaw_of
 
 __all__ = ["Prepared", "keeps_factors", "prepare"]
-
-_TOGETHER = 64  # right-hand sides at once: more are no faster, and take more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class Prepared:
 
     def solve_alike(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve problems that :func:`keeps_factors` tells to differ in their data alone."""
-        stacks = (problems[start : start + _TOGETHER] for start in range(0, len(problems), _TOGETHER))
+        stacks = (problems[start : start + AT_ONCE] for start in range(0, len(problems), AT_ONCE))
         return [solution for stack in stacks for solution in self._solved(stack)]
 
     def solve_restated(self, problem: Problem) -> Solution:

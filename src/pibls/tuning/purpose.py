@@ -13,7 +13,7 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.solution import Solution
 from pibls.status import Status
 
-__all__ = ["solve_for"]
+__all__ = ["next_accuracy", "solve_for"]
 
 
 def solve_for(goal: Callable[[Solution], Quantity], tol: float, solved: Callable[[float], Solution]) -> Solution:
@@ -34,7 +34,12 @@ def solve_for(goal: Callable[[Solution], Quantity], tol: float, solved: Callable
         share = tol / error if error > 0.0 else math.inf
         if solution.status != Status.CONVERGED or share >= 1.0 or not math.isfinite(error) or accuracy <= ROUNDING:
             return _told(solution, found, tol, met=share >= 1.0)
-        accuracy = max(ROUNDING, accuracy * min(MOST, max(MOST * share, NEGLIGIBLE * PLAIN)))
+        accuracy = next_accuracy(accuracy, share)
+
+
+def next_accuracy(accuracy: float, share: float) -> float:
+    """Return the next tolerance of a solution, if an error that follows from it is to fall to a share."""
+    return max(ROUNDING, accuracy * min(MOST, max(MOST * share, NEGLIGIBLE * PLAIN)))
 
 
 def _told(solution: Solution, found: Quantity, tol: float, *, met: bool) -> Solution:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from pibls.refinement.standards import MOST
+
 Scale = tuple[float, ...]
 _LADDER = tuple(0.75 * 2.0**power for power in range(7))
 _STEPS = (2.0, 1.4)
@@ -32,10 +34,13 @@ def choose_scale(
     >>> bool(left < 0.3)
     True
     """
-    scale = min(((value,) * axes for value in _LADDER), key=score)
+    ladder = [(value,) * axes for value in _LADDER]
+    scale = min(ladder, key=score)
     if score(scale) > enough and not accept(scale):
+        # If the scale of all axes hardly matters, that of one of many does not.
+        told = axes <= FEW_AXES or score(scale) < MOST * max(map(score, ladder))
         for step in _STEPS:
-            single = range(axes) if 1 < axes <= FEW_AXES or step == _STEPS[0] else ()
+            single = range(axes) if told and (1 < axes <= FEW_AXES or step == _STEPS[0]) else ()
             for moved in (*((axis,) for axis in single), range(axes)):
                 scale = refine_scale(score, scale, moved, step, enough)
     return scale, score(scale)

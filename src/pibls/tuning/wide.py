@@ -14,14 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.newton import COARSE
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
-from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
@@ -29,7 +28,7 @@ from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scale_search import Scale, choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import contradiction_of
+from pibls.wellposed.contradiction import contradiction_of, find_clash
 from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
 _WIDER = 1.4
@@ -88,7 +87,7 @@ class _Widening:
         if not self.problem.is_linear:
             self.state = self._coarse(start)
         self.linear = self._linear(self.state)
-        self.flaw = "" if self.assume_well_posed else ambiguity_of(self.linear, self.budget)
+        self.flaw = "" if self.assume_well_posed else self._clash() or ambiguity_of(self.linear, self.budget)
         self.flaw = self.flaw or self._choose(self.linear)
         self.scanned = self.budget.elapsed
         width = self.width or 2 * self.fitting.pilot_nodes
@@ -98,6 +97,13 @@ class _Widening:
         if stalled and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
             self.flaw = self._contradiction(self.linear)
         return self._solution(stop)
+
+    def _clash(self) -> str:
+        """Say which conditions give different values for the same thing, if by more than a small part of a solution."""
+        if (clash := find_clash(self.problem)) is None:
+            return ""
+        pilot = ((self.linear.pilot_nodes, (SCALE,) * self.linear.axes),)
+        return clash.in_words(self._fitted(pilot, self.state).solution, self.tol)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
         """Return fits of the problem linearised at a state, on NumPy, for pilots."""
@@ -115,7 +121,7 @@ class _Widening:
                     break
                 nodes = level * self.fitting.pilot_nodes
                 try:
-                    scale, _ = self._scan(self._linear(state), nodes, COARSE)
+                    scale, _ = self._scan(self._linear(state), nodes, PLAIN)
                     fitted = self._fitted(((nodes, scale),), state, close=False)
                 except PiblsError as error:
                     reason = reason or str(error)
@@ -286,7 +292,7 @@ def solve_wide(
     shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)
     for easier in () if problem.is_linear else checked_continuation(continuation, problem):
-        run = _Widening(Fitting(easier, seed, device), max(tol, COARSE), shared, report, assume_well_posed)
+        run = _Widening(Fitting(easier, seed, device), max(tol, PLAIN), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
     return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
 

@@ -26,12 +26,12 @@ from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import residual_of
 from pibls.problem.operators import Divergence, Laplacian
 from pibls.problem.symbols import Field
+from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 
 Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 
-SAME = 1e-9  # relative difference of numbers that are the same
 SAMPLES = 3
 
 
@@ -54,7 +54,7 @@ class _Flux:
         X, normals, weights = rule
         sizes = np.abs(self.at(X, normals, list(self.rows))).max(axis=1)
         scale = float(sizes.max()) if scale is None else scale
-        return float(weights[sizes > SAME * scale].sum()), scale
+        return float(weights[sizes > CLOSE * scale].sum()), scale
 
 
 def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
@@ -175,11 +175,11 @@ def _through(
     wanted = flux.at(X, normals, slots)
     rows, values = linear_rows(given, place, X, normals, slots)
     shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
-    if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > SAME * scale:
+    if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > CLOSE * scale:
         return None
     told = np.einsum("pc,pck,pk->p", shares[:, held], rows[:, held], wanted)
     squares = np.square(wanted).sum(axis=1)
-    flows = np.sqrt(squares) > SAME * scale
+    flows = np.sqrt(squares) > CLOSE * scale
     return shares[:, held] * values[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
 
 

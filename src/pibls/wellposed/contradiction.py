@@ -20,13 +20,13 @@ from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import corners, has_inner_edges
 from pibls.problem import OnPart, Problem, Statement
+from pibls.quadrature.roots import CLOSE
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.system import Balanced, assemble
-from pibls.wellposed.compatibility import SAME
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -111,10 +111,10 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
         return None
     X, normals = samples.points[shared], samples.normals[shared]
     first, second = (_row(s, slots, X, normals) for s in (one, two))
-    if not np.allclose(first[:-1], second[:-1], atol=SAME):
+    if not np.allclose(first[:-1], second[:-1], atol=CLOSE):
         return None
     factors = dict(zip(slots, np.abs(first[:-1]).max(axis=1).tolist(), strict=True))
-    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), SAME)
+    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), CLOSE)
 
 
 def _differing(
@@ -150,9 +150,8 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
     """
     problem = fitting.problem
     domain = cast(Domain, problem.domain)
-    # In many dimensions, more nodes hardly make a network finer along each: that nothing changes says little.
-    finer = 2 ** ((_WIDTHS - 1) / len(domain.coordinates))
-    if 1 / finer > FALLS or _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
+    # Beyond three coordinates twice the nodes are hardly finer along each: that nothing changes says nothing.
+    if len(domain.coordinates) > 3 or _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
         return ""
     defects = []
     with blas_threads(most=1):

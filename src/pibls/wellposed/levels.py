@@ -9,9 +9,9 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import AtPoints, Average, Form, Interior, OnPart, Opposite, Problem, Statement
+from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import POINTS
 from pibls.wellposed.boundary_counts import joined
-from pibls.wellposed.compatibility import SAME
 
 
 def free_level(problem: Problem) -> str:
@@ -73,7 +73,7 @@ def free_motion(problem: Problem) -> str:
     words = [
         f"{name} = {_written(own, center, half, [s.name for s in domain.coordinates])}"
         for name, own in zip(problem.field_names, motion, strict=True)
-        if np.abs(own).max() > SAME
+        if np.abs(own).max() > CLOSE
     ]
     return (
         f"The solution is not unique: {joined(words)} can be added to it, and no equation and no condition changes. "
@@ -120,7 +120,7 @@ def _reduced(rows: FloatArray) -> FloatArray:
 
     *_, order = qr(rows, pivoting=True, mode="economic")
     made = np.linalg.solve(rows[:, np.sort(order[: len(rows)])], rows)
-    return np.asarray(sorted(made, key=lambda row: int((np.abs(row) > SAME).sum())))
+    return np.asarray(sorted(made, key=lambda row: int((np.abs(row) > CLOSE).sum())))
 
 
 def _written(own: FloatArray, center: FloatArray, half: FloatArray, names: list[str]) -> str:
@@ -129,4 +129,4 @@ def _written(own: FloatArray, center: FloatArray, half: FloatArray, names: list[
     level = float(own[0] - slopes @ center)
     parts.append((level, f"{level:.3g}"))
     largest = max(abs(size) for size, _ in parts)
-    return " + ".join(words for size, words in parts if abs(size) > SAME * largest).replace("+ -", "- ")
+    return " + ".join(words for size, words in parts if abs(size) > CLOSE * largest).replace("+ -", "- ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import sympy as sp
@@ -17,6 +18,7 @@ from pibls.cells.linear import Start
 from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
+from pibls.geometry import Domain
 from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
@@ -24,9 +26,9 @@ from pibls.problem.fluxes import divided
 from pibls.problem.printing import text
 from pibls.problem.statements import lowered
 from pibls.problem.symbols import Field, normal
-from pibls.refinement.standards import PLAIN, SLIGHT
+from pibls.quadrature.roots import CLOSE
+from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 from pibls.wellposed.compatibility import (
-    SAME,
     SAMPLES,
     boundary_rules,
     given_on_parts,
@@ -123,18 +125,22 @@ def _sign(expression: sp.Expr) -> tuple[int | None, bool]:
 def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Start]) -> str:
     data, root = start()
     layout, left = data.rows.layout, []
+    whole = float(cast(Domain, problem.domain).boundary.quadrature(POINTS)[-1].sum())
     for tree in (root, halved(root)):
         parts = layout.parts_of(leaves(tree))
         made = np.concatenate([part.integrals * net.source(part.points) for part in parts])
-        out = [_flowing(problem, net, place, *rule) for place, rule in boundary_rules(parts).items()]
-        if any(own is None for own in out):
+        rules = boundary_rules(parts)
+        out = [_flowing(problem, net, place, *rule) for place, rule in rules.items()]
+        covered = sum(float(rule[-1].sum()) for rule in rules.values())
+        # Where nothing is given, anything may flow; where two places overlap, it would count twice.
+        if any(own is None for own in out) or abs(covered - whole) > PLAIN * whole:
             return ""
         through = np.concatenate([own for own in out if own is not None])
         size = float(np.abs(made).sum() + np.abs(through).sum())
         left.append((float(made.sum()), float(through.sum())))
         gap, least = left[-1][0] - left[-1][1], min(tol, PLAIN) * size
         # Of the sign that G has, the sum of G must be; where G is never zero, nor is its sum.
-        possible = net.sign * gap > SAME * size if net.is_strict else net.sign * gap >= -least
+        possible = net.sign * gap > CLOSE * size if net.is_strict else net.sign * gap >= -least
         if possible if net.sign else abs(gap) <= least:
             return ""
     (before, _), (total, out_of) = left
@@ -176,6 +182,6 @@ def _flowing(
                 return None
             scale = max(scale, float(np.abs(flow).max()))
         found.append(flow)
-    if max(float(np.abs(other - found[0]).max()) for other in found) > SAME * scale:
+    if max(float(np.abs(other - found[0]).max()) for other in found) > CLOSE * scale:
         return None
     return np.asarray(weights * found[0])

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.budget import Budget
-from pibls.cells.fitters import LinearFitter
+from pibls.cells.fitters import LinearFitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
 
-_DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
 _DRAWS = 3  # of random right-hand sides
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
@@ -113,8 +112,8 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = 
     [False, True]
     """
     d = len(problem.domain.coordinates)
-    made = near.of_degree(_DEGREE[d]).solver if near is not None else None
-    solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
+    made = near.of_degree(degree_for(d, 0.0)).solver if near is not None else None
+    solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, degree_for(d, 0.0), seed))))
     before = solver.flops
     # The finest first: it is the likeliest to have been solved before.
     found = [_probed(solver, root, seed) for root in reversed(_even_trees(solver))]
@@ -131,7 +130,7 @@ def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensiti
     >>> sensitivity_at(problem, solve(problem, progress=False).network)
     """
     d = network.dimension
-    layout, zero = Layout(problem, draw_reference(d, _DEGREE[d], seed)), (0,) * d
+    layout, zero = Layout(problem, draw_reference(d, degree_for(d, 0.0), seed)), (0,) * d
     found, spent = [], 0.0
     for root in _even_trees(TreeSolver(Rows(layout))):
         weights = projected(layout, root, lambda _, X: network.evaluate(X, [zero])[zero])

@@ -1,0 +1,211 @@
+"""Random quantities of solutions: how many lie within ten times their estimated errors.
+
+    python -m benchmarks.quantities [--set NAME ...] [--only PROBLEM ...] [--processes N] [--out FILE]
+
+Of every problem with a closed form five quantities are asked: a derivative at a point of the boundary, the flux through
+a part of it, a mean, a maximum and a value, each of a field and at a place drawn at random. The truth of an integral is
+known as well as rules of different size agree; where that is too coarse to judge, the quantity is left open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import pibls as pb
+from benchmarks.records import added, load
+from benchmarks.runner import LONGEST, ROUND_OFF
+from benchmarks.sets import SETS, cases
+from benchmarks.spread import spread
+from benchmarks.tables import ROOT
+from pibls.problem.evaluate import compile_function
+from pibls.report.views import tolerant
+from pibls.runtime import available_cores, blas_threads
+
+_WITHIN = 10.0  # estimates that an error may have
+_RULES = (4_000, 9_000, 20_000)  # nodes of the rules that tell the truth about an integral
+_SPREADS = 10.0  # of the rules that the truth may be away from the finest: kinks make them agree by chance
+_DENSE = 20_000  # points among which a larger value is looked for
+
+Task = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity: ``judged`` is ``"right"``, ``"wrong"`` or ``"open"``."""
+
+    set: str
+    problem: str
+    status: str
+    kind: str
+    asked: str
+    value: float
+    error: float
+    apart: float  # the true error, up to a doubt
+    doubt: float
+    judged: str
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The closed form of a solution."""
+
+    problem: pb.Problem
+
+    def at(self, expression: sp.Expr, X: Any, normals: Any = None) -> Any:
+        """Return an expression of the coordinates at points, NaN where it is not finite."""
+        function = compile_function(expression, self.problem.domain.coordinates)
+
+        def rows(numbers: Any) -> Any:
+            own = numbers[:, 0]
+            return function(X[own], None if normals is None else normals[own])
+
+        return np.asarray(tolerant(rows, np.arange(len(X))[:, None]))
+
+    def integral(self, expression: sp.Expr, place: Any, mean: bool = False) -> tuple[float, float]:
+        """Return an integral by the finest of several rules, and how far the truth may be away."""
+        found = []
+        for n in _RULES:
+            X, *normals, weights = place.quadrature(n)
+            values = self.at(expression, X, *normals)
+            found.append(float(weights @ values / (weights.sum() if mean else 1.0)))
+        return found[-1], _SPREADS * (max(found) - min(found))
+
+
+def quantities(task: Task) -> list[Row]:
+    """Solve a problem and judge its quantities."""
+    name, label = task
+    case = cases(name)[label]
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    with blas_threads(1), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        problem = case.make()
+        if problem.exact is None or case.expected != "converged" or problem.parameters:
+            return []
+        try:
+            solution = pb.solve(problem, tol=case.tolerances[0], progress=False)
+            asked = Asked(solution, Truth(problem), np.random.default_rng(zlib.crc32(label.encode())))
+            return [Row(name, label, str(solution.status), *found) for found in asked.all()]
+        except Exception as met:  # a benchmark goes on
+            return [Row(name, label, "exception", type(met).__name__, str(met)[:200], *[np.nan] * 4, "open")]
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Five quantities of a solution, each of a field and at a place drawn at random."""
+
+    solution: pb.Solution
+    truth: Truth
+    rng: np.random.Generator
+
+    def all(self) -> Iterator[tuple[Any, ...]]:
+        """Yield kind, words, value, error, true error, its doubt, and the judgement of each."""
+        for ask in (self.derivative, self.flux, self.mean, self.maximum, self.value):
+            field = self.solution.problem.fields[self.rng.integers(len(self.solution.problem.fields))]
+            try:
+                if found := ask(field, sp.sympify(self.solution.problem.exact[field.label])):
+                    yield ask.__name__, *found
+            except Exception as met:  # of a closed form that cannot be evaluated, most often
+                yield ask.__name__, f"{type(met).__name__}: {met}"[:200], *[np.nan] * 4, "open"
+
+    @property
+    def domain(self) -> Any:
+        """The domain."""
+        return self.solution.problem.domain
+
+    @property
+    def surface(self) -> Any:
+        """The boundary; of time alone, its start."""
+        return self.domain.boundary if self.domain.space else self.domain.initial
+
+    def derivative(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
+        """Ask for a derivative at a point of the boundary."""
+        axis = self.rng.choice(np.array(self.domain.space or self.domain.coordinates, dtype=object))
+        points = self.surface.sample(64, "uniform", self.rng).points
+        return self._at(field.diff(axis), exact.diff(axis), points[self.rng.integers(len(points))][None])
+
+    def flux(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
+        """Ask for the integral of a normal derivative."""
+        domain, space = self.domain, self.domain.space
+        if not space or len(domain.coordinates) == 1:
+            return ()
+        parts = [part for name, part in domain.parts.items() if name not in ("initial", "final")] or [domain.boundary]
+        part, normal = parts[self.rng.integers(len(parts))], pb.normal(*space)
+        wanted, known = (sum(own.diff(s) * n for s, n in zip(space, normal, strict=True)) for own in (field, exact))
+        found = self.solution.integral(wanted, over=part)
+        return f"{field} through {part.name}", *_judged(found, *self.truth.integral(known, part))
+
+    def mean(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
+        """Ask for a mean over the domain."""
+        return str(field), *_judged(self.solution.mean(field), *self.truth.integral(exact, self.domain, mean=True))
+
+    def maximum(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
+        """Ask for the largest value: it is the one at its place, and no point has a larger one."""
+        largest = self.solution.maximum(field)
+        X = np.concatenate([self.domain.sample(_DENSE), self.surface.sample(_DENSE).points, largest.place[None]])
+        known = self.truth.at(exact, X)
+        higher, there = float(np.nanmax(known)), float(known[-1])
+        return str(field), *_judged(largest, max(higher, there) if higher > largest.value else there, 0.0)
+
+    def value(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
+        """Ask for a value at a point."""
+        return self._at(field, exact, self.domain.sample(1, "uniform", self.rng))
+
+    def _at(self, wanted: sp.Expr, exact: sp.Expr, X: Any) -> tuple[Any, ...]:
+        value, known = self.solution.value(wanted), self.truth.at(exact, X)
+        found = pb.Quantity(float(value(X)[0]), float(value.error(X)[0]))
+        return f"{wanted} at {X[0].round(4).tolist()}", *_judged(found, float(known[0]), 0.0)
+
+
+def _judged(found: pb.Quantity, truth: float, doubt: float) -> tuple[Any, ...]:
+    allowed = max(_WITHIN * found.error, ROUND_OFF * max(1.0, abs(truth))) if found.error < np.inf else np.inf
+    apart = abs(found.value - truth)
+    judged = "right" if apart + doubt <= allowed else "wrong" if apart - doubt > allowed else "open"
+    return found.value, found.error, apart, doubt, judged if np.isfinite(truth) else "open"
+
+
+def main() -> None:
+    """Ask for quantities, and say how many are right."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", nargs="+", choices=SETS, default=["everyday", "held_out", "unseen"], metavar="NAME")
+    parser.add_argument("--only", nargs="+", metavar="PROBLEM")
+    parser.add_argument("--processes", type=int, default=available_cores())
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "quantities.csv")
+    options = parser.parse_args()
+    tasks = [(name, label) for name in options.set for label in cases(name) if label in (options.only or [label])]
+    known = load(Row, options.out)
+    missing = [task for task in tasks if task not in {(row.set, row.problem) for row in known}]
+    with added(Row, options.out) as add:
+        for _, rows in spread(missing, quantities, options.processes):
+            add(rows)
+            known += rows
+            for row in rows:
+                if row.judged != "right":
+                    print(f"{row.judged}: {row}", flush=True)
+    for kind in ("derivative", "flux", "mean", "maximum", "value", "all"):
+        own = [row for row in known if kind in (row.kind, "all") and (row.set, row.problem) in tasks]
+        counts = Counter(row.judged for row in own)
+        decided = counts["right"] + counts["wrong"]
+        share = f"{counts['right'] / decided:.1%}" if decided else "none"
+        print(f"{kind}: {share} of {decided} within {_WITHIN:g} estimates; {counts['open']} open")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Inverse problems end with the right word: twins, patterns in residuals, unknowns across interfaces."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from benchmarks.sets.inverse_open import LINE, R, inverse_open, w, x, zone_values
+from tests.internals import chance_of, find_undetermined
+
+import pibls as pb
+
+AT = np.linspace(0.05, 0.95, 10)
+
+
+def joined(interface, values):
+    conditions = [pb.Dirichlet(w, 1 - x), interface, pb.Observation(w, AT, values)]
+    return pb.solve(pb.Problem(sp.Eq(w.diff(x, 2), 0), LINE, conditions))
+
+
+def test_the_resistance_of_a_joint_is_found():
+    found = joined(
+        pb.Interface(w, on=x < R(1, 2), resistance=pb.unknown("r", bounds=(0, None))),
+        np.where(AT < 0.5, 1 - AT / 1.5, (1 - AT) / 1.5),
+    )
+    assert found.status == "converged"
+    assert found.parameters["r"].value == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("on_the_outside", [True, False])
+def test_equations_of_an_interface_have_unknowns_on_either_side(on_the_outside):
+    m, slope = pb.unknown("m", start=1.7), w.diff(x)
+    left = sp.Eq(m * pb.outside(w), 2 * pb.inside(w)) if on_the_outside else sp.Eq(pb.outside(w), m * pb.inside(w))
+    interface = pb.Interface([left, sp.Eq(pb.outside(slope), pb.inside(slope))], on=x < R(1, 2))
+    found = joined(interface, np.where(AT < 0.5, 1 - 4 / 3 * AT, 4 / 3 * (1 - AT)))
+    assert found.status == "converged"
+    assert found.parameters["m"].value == pytest.approx(1.0 if on_the_outside else 2.0, rel=1e-9)
+
+
+def test_conductivities_of_two_zones_are_as_certain_as_the_data_let_them_be():
+    problem = inverse_open["two_zones"].problem("stated", 0)
+    found = pb.solve(problem).parameters
+    where, step = problem.conditions[-1].points, 1e-5
+    k = np.array([found["k1"].value, found["k2"].value])
+    moves = np.diag(step * k)
+    columns = [(zone_values(where, *(k + move)) - zone_values(where, *(k - move))) / (2 * step) for move in moves]
+    information = np.array(columns) @ np.array(columns).T / 0.001**2
+    bound = k * np.sqrt(np.diag(np.linalg.inv(information)))
+    assert [found["k1"].deviation, found["k2"].deviation] == pytest.approx(bound, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["chain_of_decays", "sign_of_an_amplitude"])
+def test_twins_are_told_without_bounds(name):
+    found = pb.solve(inverse_open[name].problem("unstated", 0))
+    assert found.status == "ill-posed"
+    assert "Other values fit as well" in found.diagnostics.message
+
+
+def test_rates_that_cannot_be_exchanged_have_no_twin():
+    assert pb.solve(inverse_open["absorption_into_known_volume"].problem("stated", 0)).status == "converged"
+
+
+def test_a_model_that_leaves_a_pattern_does_not_fit_without_stated_noise():
+    found = pb.solve(inverse_open["load_that_is_not_even"].problem("unstated", 0))
+    assert found.status == "stalled"
+    assert "same sign in whole regions" in found.diagnostics.message
+
+
+def test_residuals_of_a_fit_look_like_noise_as_often_as_chance_says():
+    place = np.linspace(0, 1, 20)
+    measured = pb.Problem(w.diff(x) - 1, LINE, [pb.Observation(w, place, place)]).statements[-1]
+    Q = np.linalg.qr(np.stack([np.exp(-place), place], axis=1))[0]
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((400, 20))
+    chances = np.array([chance_of(measured, e - Q @ (Q.T @ e), Q) for e in noise])
+    assert 0.07 < np.mean(chances < 0.1) < 0.13
+    assert 0.45 < np.mean(chances < 0.5) < 0.55
+
+
+def test_directions_in_logarithms_say_so():
+    rows, values, signs = np.array([[1.0, -np.sqrt(2)]]), np.array([3.0, 3.0]), np.array([True, False])
+    (remark,) = find_undetermined(rows, 1e-6, ("k", "c"), values, np.array([3.0, 1.0]), signs, lambda _: 1.0).remarks
+    assert "(ln k, c) = (0.82, 0.58)" in remark
