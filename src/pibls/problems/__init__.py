@@ -140,7 +140,7 @@ def tags(name: str) -> frozenset[str]:
 
 
 def zoo() -> Mapping[str, Callable[[], Problem]]:
-    """Return every problem by name: with an exact solution, with a computed one, and ill-posed ones.
+    """Return every problem by name, ill-posed ones among them.
 
     Examples
     --------

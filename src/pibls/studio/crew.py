@@ -133,7 +133,7 @@ class WorkerProcess:
 
     def interrupt(self) -> None:
         """Have a solve end with the best solution so far; asked twice, or before it began, at once."""
-        gently = self.ready and not self.cancelled
+        gently = self.ready and not self.cancelled and os.name == "posix"
         self.cancelled = True
         if self.alive:
             self.process.send_signal(signal.SIGINT if gently else signal.SIGTERM)
