@@ -148,8 +148,8 @@ class CellEvolution:
 def suits_stages(problem: Problem) -> bool:
     """Tell whether an evolution is followed on cells: it is linear, with coefficients that do not depend on time.
 
-    On a line, broad features cost less. Conditions beyond those that are needed are better left to a check than to a
-    compromise.
+    On a line, and in space where they will do, broad features cost less. Conditions beyond those that are needed are
+    better left to a check than to a compromise.
     """
     return problem.once(_suits_stages)
 
@@ -158,8 +158,9 @@ def _suits_stages(problem: Problem) -> bool:
     if len(problem.domain.space) < 2 or not isinstance(find_resolvent(problem), Resolvent):
         return False
     evolution = find_evolution(problem)
-    needs = isinstance(evolution, Evolution) and bool(evolution.lacks or evolution.surplus)
-    return not needs and _suits_cells(problem)
+    if isinstance(evolution, Evolution) and (len(problem.domain.space) > 2 or evolution.lacks or evolution.surplus):
+        return False
+    return _suits_cells(problem)
 
 
 def _suits_cells(problem: Problem) -> bool:
