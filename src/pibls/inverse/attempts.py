@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -34,7 +34,7 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits, first = self.fits, list[Descent]()
+        fits, first, begun = self.fits, list[Descent](), self.fits.budget.left
 
         def tried(start: FloatArray) -> Descent | None:
             if start is fits.coordinates.start:
@@ -51,7 +51,8 @@ class Attempts:
                 "unknown('k', start=1.0), and bounds where it has one."
             )
         if fits.is_good(best):
-            self._look_elsewhere(best)
+            # Other values are looked for with as much work as those found took.
+            self._look_elsewhere(best, begun - fits.budget.left)
             if self._turns(best) > 1.0 and (slower := self._slower(best)) is not None:
                 self._compare(best, slower)
         return best
@@ -94,9 +95,10 @@ class Attempts:
         size = float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
         return 0.0 if self.fits.is_good(found) else size
 
-    def _look_elsewhere(self, found: Descent) -> None:
-        """Look for other values that fit as well: images of those found, and any others between two bounds."""
-        forward, measurements, fits = found.forward, self.fits.measurements(found.forward), self.fits
+    def _look_elsewhere(self, found: Descent, most: float) -> None:
+        """Look for other values that fit as well, with so much work: images, and any between two bounds."""
+        fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(most=most))
+        found, measurements = replace(found, forward=forward), fits.measurements(forward)
         for start in fits.coordinates.images(found.place.point, fits.numbers, self._mirrors()):
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
             if here is not None and self._may_fit(found, here):
