@@ -25,7 +25,7 @@ from test_text_formulas import ATTACKS
 FIELDS = {
     *("schema", "command", "pibls", "source", "title", "problem", "status", "exit_code", "message", "tol", "seed"),
     *("budget", "error_estimate", "true_error", "seconds", "method", "solver", "nodes", "rows", "rank", "condition"),
-    *("residuals", "parameters", "files", "failed_files"),
+    *("residuals", "quantities", "parameters", "files", "failed_files"),
 }
 
 

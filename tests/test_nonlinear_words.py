@@ -80,6 +80,16 @@ def test_of_evolutions_before_anything_is_solved(equation: Any, conditions: Any,
         (sp.Eq(h.diff(t), -h.diff(x, 2) - h.diff(x, 4)), [pb.Initial(h, WAVE), pb.Periodic(h, x)]),
         # Gas with an edge, at which slopes jump.
         (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, sp.Max(1 - 4 * x**2, 0)), pb.Dirichlet(h, 0)]),
+        # A slope that is infinite at an end.
+        (sp.Eq(h.diff(t), pb.div([(1 + h.diff(x) ** 2) * h.diff(x)])), [pb.Initial(h, sp.sqrt(x)), pb.Dirichlet(h, x)]),
+        # Characteristics meet when time ends.
+        (
+            sp.Eq(h.diff(t) + h * h.diff(x), 0),
+            [
+                pb.Initial(h, sp.Abs(x - sp.Rational(1, 2))),
+                pb.Dirichlet(h, sp.Rational(1, 2) / (1 - t / 2), on=ROAD.left),
+            ],
+        ),
         # Where there is no gas, none spreads, and nothing need be given.
         (sp.Eq(h.diff(t), (h**2).diff(x, 2)), [pb.Initial(h, 1 - x), pb.Dirichlet(h, 1, on=ROAD.left)]),
     ],

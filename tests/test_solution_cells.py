@@ -120,7 +120,7 @@ def test_points_in_an_empty_cell_belong_to_the_nearest_part(monkeypatch, crowd):
     np.testing.assert_allclose(distance[np.arange(len(X)), own], distance.min(axis=1), rtol=1e-9)
     assert distance.min() > 0
     assert len(set(own.tolist())) == 2
-    monkeypatch.setattr(celled, "_ENTRIES", 16)
+    monkeypatch.setattr(celled, "ENTRIES", 16)
     assert (crowd.locate(X) == own).all()
     # Outside by rounding, the part across the border.
     border = 0.32
@@ -166,7 +166,7 @@ def test_a_point_alone_has_the_value_it_has_among_others(monkeypatch, d):
     wanted = [(0,) * d, (2, *(0,) * (d - 1))]
     whole = network.evaluate(X, wanted)
     # In chunks of 16 rows the last one has a single point.
-    monkeypatch.setattr(celled, "_ENTRIES", 16 * 60)
+    monkeypatch.setattr(celled, "ENTRIES", 16 * 60)
     monkeypatch.setattr(celled, "_LOCATED", 10)
     chunks = network.evaluate(X, wanted)
     for index in wanted:

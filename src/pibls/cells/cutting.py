@@ -35,6 +35,7 @@ class Cutter:
 
     tree_domain: TreeDomain
     reference: ReferenceNetwork
+    is_stable: bool = False  # whether sums over points of parts in a plane are integrals
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
@@ -125,7 +126,8 @@ class Cutter:
             if (place is None and tiled) or (is_interface and beside is not None):
                 continue
             # Integrals over the outline need higher degrees: polynomials along curves.
-            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_interface else 1)
+            many = _OUTLINE[len(cell.low)] if place is None or is_interface else 2 if self.is_stable else 1
+            count = (self.reference.degree + 1) * many
             rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
             if own := [rule for rule in rules if rule is not None]:
                 found[place] = Rule.joined(own)
@@ -183,8 +185,24 @@ class Cutter:
                 degree = self.reference.degree + _EXACT
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
+            if self.is_stable and len(cell.low) == 2:
+                single = int(label) if len(np.unique(labels)) > 1 else None
+                inside, weights = self._rule(cell, *box, material, None if single is None else is_own)
+                integral = weights
             groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, material))
         return tuple(groups)
+
+    def _rule(
+        self, cell: Cell, low: FloatArray, high: FloatArray, material: int, own: Callable[[FloatArray], Any] | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return points and weights of a part in a box that integrate products of its functions."""
+
+        def inside(X: FloatArray) -> Any:
+            held = self.tree_domain.is_material(X, material, cell)
+            return held if own is None else held & own(X)
+
+        lines, nodes = 2 * self.reference.degree, self.reference.degree + 2
+        return quadrature_on_lines(inside, low, high, None, lines, nodes)[:2]
 
     def _filled(
         self,

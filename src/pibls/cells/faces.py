@@ -29,7 +29,7 @@ from pibls.refinement.standards import NEGLIGIBLE, POINTS
 
 __all__ = ["FaceFinder"]
 
-TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more has no effect
+TRACE_SHARE = 0.62  # degree of traces on faces relative to that of cells: more has no effect on a steady solution
 
 
 @dataclass(eq=False)
@@ -39,6 +39,7 @@ class FaceFinder:
     tree_domain: TreeDomain
     reference: ReferenceNetwork
     cutter: Cutter
+    is_stable: bool = False  # whether traces are as rich as cells
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _common: dict[bytes, FloatArray] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class FaceFinder:
     @property
     def degree(self) -> int:
         """Degree of the polynomials on faces."""
-        return round(TRACE_SHARE * self.reference.degree)
+        return self.reference.degree if self.is_stable else round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the faces of a contact inside the domain."""
@@ -240,7 +241,7 @@ class FaceFinder:
         return self._interface_faces[cell]
 
     def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | InterfaceSurface) -> list[Face]:
-        degree = round(TRACE_SHARE * self.reference.degree)
+        degree = self.degree
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
@@ -268,8 +269,7 @@ class FaceFinder:
 
     def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        degree = round(TRACE_SHARE * self.reference.degree)
-        basis, ends = polynomials(X[:, others], weights, degree)
+        basis, ends = polynomials(X[:, others], weights, self.degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
         conditions = {} if contact.shift else self._conditions_across(below, above, X, normals)
         if conditions:

@@ -11,7 +11,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 
-__all__ = ["DEGREES", "Fitter", "LinearFitter", "degree_for"]
+__all__ = ["DEGREES", "Fitter", "LinearFitter", "degree_for", "highest_degree"]
 
 DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
@@ -23,6 +23,15 @@ DEGREES = {
 def degree_for(dimension: int, tol: float) -> int:
     """Return the degree of the functions on a cell for a tolerance."""
     return next(degree for least, degree in DEGREES[dimension] if tol >= least)
+
+
+def highest_degree(dimension: int) -> int:
+    """Return the highest degree that cells may reach: one step beyond that for the finest tolerance.
+
+    >>> highest_degree(2)
+    19
+    """
+    return degree_for(dimension, 0.0) + 2
 
 
 class Fitter(Protocol):

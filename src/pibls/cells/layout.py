@@ -34,12 +34,14 @@ class Layout:
     reference: ReferenceNetwork
     seed: int = 0
     tree_domain: TreeDomain = None  # type: ignore[assignment]
+    # whether steps in time shall be stable: sums over points are integrals then, and traces are as rich as cells
+    is_stable: bool = False
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def __post_init__(self) -> None:
         self.tree_domain = self.tree_domain or TreeDomain(self.problem)
-        self.cutter = Cutter(self.tree_domain, self.reference)
-        self.face_finder = FaceFinder(self.tree_domain, self.reference, self.cutter)
+        self.cutter = Cutter(self.tree_domain, self.reference, self.is_stable)
+        self.face_finder = FaceFinder(self.tree_domain, self.reference, self.cutter, self.is_stable)
         self.parts, self.faces, self.interface_faces = (
             self.cutter.parts,
             self.face_finder.faces,
@@ -50,7 +52,7 @@ class Layout:
         """Return the layout of the same domain for functions of ``degrees`` degrees more."""
         old = self.reference
         richer = draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes)
-        return Layout(self.problem, richer, self.seed, self.tree_domain)
+        return Layout(self.problem, richer, self.seed, self.tree_domain, self.is_stable)
 
     def restated(self, problem: Problem) -> Layout:
         """Return the same layout for a problem whose statements hold in the same places."""

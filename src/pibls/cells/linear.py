@@ -76,10 +76,18 @@ class Start(NamedTuple):
     root: Cell
 
 
-def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
+def start_of(
+    problem: Problem,
+    tol: float,
+    budget: Budget | float = 10.0,
+    seed: int = 0,
+    nodes: Cells = SINES,
+    is_stable: bool = False,
+) -> Start:
     """Return the data and the first tree of a solve."""
     d = len(problem.domain.coordinates)
-    data = DataRefinement(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
+    reference = draw_reference(d, degree_for(d, tol), seed, nodes)
+    data = DataRefinement(Rows(Layout(problem, reference, seed, is_stable=is_stable)))
     return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pibls.cells.data_refinement import DATA_SHARE, DataRefinement
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import Fitter, degree_for
+from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error, distances, tails_of
 from pibls.cells.outcome import Compared, field_sizes, solution_of
@@ -243,7 +243,7 @@ class Loop:
         hoped = self._goal(found.estimate)
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
-        if richer is None or old.degree + steps * (new.degree - old.degree) > degree_for(new.dimension, 0.0) + 2:
+        if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
         more, here = self._richer_work(), len(found.fit.parts)
         cells = self._wanted(found.fit, sizes)

@@ -177,7 +177,7 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     """
     (U, weights, known), (_, _, finely) = _sparse_rule(layout.reference), _sparse_rule(finer.reference)
     held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
-    apart, size, peaks, largest = np.empty((4, len(fine.parts), len(layout.problem.field_names)))
+    apart, size, peaks, largest = np.empty((4, len(fine.parts), len(next(iter(fine.weights.values()), ()))))
     same = [number for number, part in enumerate(fine.parts) if part.whole and part.cell in held]
     if same:
         parts = [fine.parts[number] for number in same]
@@ -245,14 +245,14 @@ def average_error(layout: Layout, fit: Fit) -> float:
 
 def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
     """Return the fields of a coarser solution at points of a part; ``cells`` are the leaves of its tree."""
-    cell = part.cell
+    cell, fields = part.cell, len(next(iter(coarse.weights.values())))
     while cell not in cells:
         if cell.parent is None:
-            return np.zeros((len(X), len(layout.problem.field_names)))
+            return np.zeros((len(X), fields))
         cell = cell.parent
     parts = layout.parts(cell)
     numbers = layout.cutter.part_at(cell, X)
-    values = np.empty((len(X), len(layout.problem.field_names)))
+    values = np.empty((len(X), fields))
     for number in np.unique(numbers):
         rows = numbers == number
         own = parts[number]

@@ -135,8 +135,7 @@ class TreeSolver:
 
         def given(tree: FactoredTree) -> dict[Batch, Load]:
             return {
-                batch: Load.stacked([self._loaded(branch, sources) for branch in batch.branches])
-                for batch in tree.loads
+                batch: Load.stacked([self.loaded(branch, sources) for branch in batch.branches]) for batch in tree.loads
             }
 
         return self._solved(given)
@@ -144,7 +143,7 @@ class TreeSolver:
     def _solved(self, given: Loads) -> Fit:
         """Return the solutions on the last tree for given loads, as columns."""
         unknowns, left = self._eliminated(given)
-        found = {part: own for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
+        found = {part: own for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
         every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
         missed = {
             branch.sample: root
@@ -154,7 +153,8 @@ class TreeSolver:
         size = len(every) * self.rows.width
         return Fit(self._root, tuple(every), {}, {}, size, 0, every, {part: missed[part] for part in every})
 
-    def _loaded(self, branch: Branch, sources: Sources) -> Load:
+    def loaded(self, branch: Branch, sources: Sources) -> Load:
+        """Return the right-hand sides of a part for other sources."""
         assert branch.system is not None
         return self.local.right_hand_sides(branch.sample, branch.faces, branch.system, sources)
 
@@ -200,13 +200,13 @@ class TreeSolver:
                 float(np.square(own).sum()) for own in sums
             )
             found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
-        return found, {part: own[0] for batch in unknowns.own for part, own in self._weights(batch, unknowns)}
+        return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
     def _square(self, unknowns: Unknowns) -> float:
         """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
         square = 0.0
         for batch in unknowns.own:
-            for part, every in self._weights(batch, unknowns):
+            for part, every in self.weights(batch, unknowns):
                 weights = every[0] / self.local.part_rows(part).units[:, None]
                 if part.whole:
                     square += part.extent * float(np.square(weights).sum())
@@ -247,7 +247,7 @@ class TreeSolver:
         found = (own.reshape(-1, self.layout.reference.size) @ nodes.T) @ nodes
         return np.asarray(found.reshape(-1, 1) * (part.volume / part.extent / len(nodes)))
 
-    def _weights(self, batch: Batch, unknowns: Unknowns) -> list[tuple[CellPart, FloatArray]]:
+    def weights(self, batch: Batch, unknowns: Unknowns) -> list[tuple[CellPart, FloatArray]]:
         """Return the weights of the parts of a batch, shape (sides, fields, functions)."""
         parts = [branch.sample for branch in batch.branches]
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])

@@ -6,17 +6,18 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.checks import check_integer, check_number, shorten
-from pibls.errors import InputError, ProblemError
+from pibls.errors import InputError
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import compressed
+from pibls.evolution.cell_evolution import evolve_on_cells, suits_stages
 from pibls.evolution.constraint import leak
 from pibls.evolution.design import Design
-from pibls.evolution.form import Evolution, compiled, find_evolution
+from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
+from pibls.evolution.pace import transits
 from pibls.evolution.refinement_in_time import RefinementInTime, Report
 from pibls.problem import Problem
-from pibls.problem.evaluate import differentiated
-from pibls.refinement.standards import POINTS, SLIGHT
+from pibls.refinement.standards import SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
@@ -30,8 +31,10 @@ def evolve(
     report: Report | None = None,
     assume_well_posed: bool = False,
 ) -> Solution | Unsuitable:
-    """Solve an evolution by the method of lines: broad features in space, a stiff integrator in time.
+    """Follow an evolution in time: on cells in space, or by broad features and a stiff integrator.
 
+    A linear evolution in more than one space dimension is followed on a tree of cells by implicit steps, each of which
+    is a few solves with the same factors. Others are solved by the method of lines:
     Features are refined until a finer solution, integrated more accurately, agrees to the tolerance; where the
     solution has fronts, steep nodes and quadrature points are placed along the way they take. On a line, boundary
     conditions hold exactly, by construction; in more dimensions they are met as accurately as the equation. Problems
@@ -48,6 +51,8 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
+    if suits_stages(problem):
+        return evolve_on_cells(problem, tolerance, first, budget, report or (lambda *_: None))
     found = followed(problem, tolerance, first, budget, report, assume_well_posed=assume_well_posed)
     return found if isinstance(found, Unsuitable) else found[0]
 
@@ -74,32 +79,6 @@ def followed(
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: its flux is not given on all of it")
         return lines.run(), lines
-
-
-def transits(evolution: Evolution) -> float:
-    """Return how much happens: the rate at which the initial values change, relative to them, times the duration.
-
-    A wave of which a period takes one unit of time has 2π per unit; not finite for initial values that are zero. Values
-    that jump count for what they are beside the jump, and those of Python functions as if they stayed.
-
-    >>> from pibls.problems import advection_long
-    >>> evolution = find_evolution(advection_long())
-    >>> round(transits(evolution)) if evolution else None
-    1000
-    """
-    first, last = evolution.limits
-    X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(POINTS)
-    X, coordinates, found = np.column_stack([X, np.full(len(X), first)]), evolution.problem.domain.coordinates, 0.0
-    states = {s.symbol: differentiated(evolution.initial[s.state], coordinates, s.multi_index) for s in evolution.slots}
-    for name, rate in evolution.rates.items():
-        own = (rate.xreplace(states), evolution.initial[name, 0])
-        try:
-            speed, size = (float(np.sqrt(weights @ np.square(compiled(e, coordinates)(X)))) for e in own)
-        except ProblemError:
-            return 0.0
-        if speed > 0:
-            found = max(found, (speed / size) ** (1 / evolution.orders[name]) if size > 0 else np.inf)
-    return (last - first) * found
 
 
 def suits_lines(problem: Problem) -> bool:

@@ -6,17 +6,19 @@ for the derivatives of order p; what is left are rates, functions of the coordin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
 
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, compile_function, differentiated
+from pibls.problem.evaluate import Function, Within, compile_function, differentiated
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 
@@ -108,6 +110,15 @@ class Evolution:
             if given is not None and not (given.has(Data) and any(slot.multi_index)):
                 found[slot] = compile_function(differentiated(given, coordinates, slot.multi_index), coordinates)
         return found
+
+    def first_state(self, X: FloatArray, slots: Collection[Slot]) -> dict[Slot, FloatArray] | None:
+        """Return states and slopes at places at the first time; None where one is not known, or not finite."""
+        if not set(slots) <= self.first_values.keys():
+            return None
+        try:
+            return {slot: self.first_values[slot](X) for slot in slots}
+        except ProblemError:
+            return None
 
     @cached_property
     def split_rates(self) -> Mapping[str, Rate]:
@@ -219,24 +230,36 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)
 
 
+def initial_states(problem: Problem, still: Collection[str]) -> dict[State, sp.Expr] | Unsuitable:
+    """Return the initial values of fields and of their time derivatives, but of still fields, or why one is none."""
+    initial: dict[State, sp.Expr] = {}
+    for statement in problem.statements[len(problem.equations) :]:
+        place = statement.place
+        # What a still field is at first follows from the others.
+        at_first = isinstance(place, OnPart) and place.part == problem.domain.initial
+        if not at_first or set(statement.form.fields) <= set(still):
+            continue
+        found = _initial(statement)
+        if isinstance(found, Unsuitable):
+            return found
+        if any(initial.get(state, value) != value for state, value in found.items()):
+            return Unsuitable(f"{statement.name} contradicts another initial value")
+        initial |= found
+    return initial
+
+
 def _conditions(
     problem: Problem, still: list[str]
 ) -> tuple[dict[State, sp.Expr], list[Statement], list[Statement], list[Unsuitable]]:
     """Return initial values, boundary statements, averages of still fields, and why others are none of these."""
-    initial: dict[State, sp.Expr] = {}
-    boundary, gauges, problems = [], [], []
+    initial = initial_states(problem, still)
+    problems = [initial] if isinstance(initial, Unsuitable) else []
+    boundary, gauges = [], []
     for statement in problem.statements[len(problem.equations) :]:
         place, of_still = statement.place, set(statement.form.fields) <= set(still)
         if isinstance(place, OnPart) and place.part == problem.domain.initial:
-            # What a still field is at first follows from the others.
-            found = {} if of_still else _initial(statement)
-            if isinstance(found, Unsuitable):
-                problems.append(found)
-            elif any(initial.get(state, value) != value for state, value in found.items()):
-                problems.append(Unsuitable(f"{statement.name} contradicts another initial value"))
-            else:
-                initial |= found
-        elif isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
+            continue
+        if isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
             problems.append(Unsuitable(f"{statement.name} is given at the last time"))
         elif isinstance(place, Average) and of_still and statement.form.is_linear:
             gauges.append(statement)
@@ -244,7 +267,7 @@ def _conditions(
             problems.append(Unsuitable(reason))
         else:
             boundary.append(statement)
-    return initial, boundary, gauges, problems
+    return {} if isinstance(initial, Unsuitable) else initial, boundary, gauges, problems
 
 
 _Symbols = dict[tuple[str, MultiIndex], sp.Symbol]
@@ -330,7 +353,9 @@ def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:
     if len(form.terms) != 1 or not form.is_linear or any(form.terms[0].multi_index[:-1]):
         return Unsuitable(f"{statement.name} does not give the initial value of one field")
     (term,) = form.terms
-    return {(term.field, term.multi_index[-1]): -form.source / term.coefficient}
+    # A material at the first time is that of the place itself, not that beside a boundary.
+    value = (-form.source / term.coefficient).replace(Within, lambda material, *_: material)
+    return {(term.field, term.multi_index[-1]): value}
 
 
 def _unusable(statement: Statement) -> str:

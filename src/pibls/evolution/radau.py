@@ -63,35 +63,50 @@ class VectorField(Protocol):
 
 
 @cache
-def tableau() -> tuple[FloatArray, Any, Any, Any]:
+def tableau(stages: int = STAGES) -> tuple[FloatArray, Any, Any, Any]:
     """Return the nodes on (0, 1], and the eigenvalues and eigenvectors of the inverse of the matrix of the method."""
-    upper = np.polynomial.legendre.Legendre.basis(STAGES)
-    nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(STAGES - 1)).roots())) + 1.0) / 2.0
+    upper = np.polynomial.legendre.Legendre.basis(stages)
+    nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(stages - 1)).roots())) + 1.0) / 2.0
     nodes[-1] = 1.0
-    powers = np.arange(1, STAGES + 1)
+    powers = np.arange(1, stages + 1)
     matrix = (nodes[:, None] ** powers / powers) @ np.linalg.inv(nodes[:, None] ** (powers - 1))
     values, vectors = np.linalg.eig(np.linalg.inv(matrix))
     return nodes, values, vectors, np.linalg.inv(vectors)
 
 
 @cache
-def legendre_weights() -> FloatArray:
+def legendre_weights(stages: int = STAGES) -> FloatArray:
     """Return the matrix from values at the start and at the stages to Legendre coefficients on the step."""
-    nodes = np.append(0.0, tableau()[0])
-    values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, STAGES)
+    nodes = np.append(0.0, tableau(stages)[0])
+    values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, stages)
     return np.asarray(np.linalg.inv(values), dtype=np.float64)
 
 
-def stage_times(start: float, step: float) -> FloatArray:
+def stage_times(start: float, step: float, stages: int = STAGES) -> FloatArray:
     """Return the times of the stages of a step.
 
     >>> float(stage_times(1.0, 0.5)[-1])
     1.5
     """
-    return np.asarray(start + step * tableau()[0], dtype=np.float64)
+    return np.asarray(start + step * tableau(stages)[0], dtype=np.float64)
 
 
-def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
+def left_out(sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the error of a series, part by part, and its decay per degree, from the sizes of its last four terms.
+
+    >>> left, decay = left_out(np.array([[1e-2], [1e-3], [1e-4], [1e-5]]))
+    >>> f"{left[0]:.1e} {decay[0]:.1e}"
+    '1.0e-06 1.0e-01'
+    """
+    head, tail = np.maximum(sizes[0], sizes[1]), np.maximum(sizes[2], sizes[3])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        decay = np.where(head > 0, np.sqrt(np.minimum(tail / head, 1.0)), 0.0)
+    return np.maximum(sizes[3], decay * sizes[2]) * decay, decay
+
+
+def times_within(
+    breaks: FloatArray, first: float, last: float, count: int = SETTINGS.times
+) -> tuple[FloatArray, FloatArray]:
     """Return times and the span of each: close to each other where steps are short, as after a sudden start.
 
     >>> times, spans = times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
@@ -99,9 +114,9 @@ def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatAr
     (True, 82, 1.0)
     """
     inner = np.unique(breaks[(breaks > first) & (breaks < last)])
-    inner = inner[:: len(inner) // (3 * SETTINGS.times) + 1]
+    inner = inner[:: len(inner) // (3 * count) + 1]
     edges = np.concatenate([[first], inner, [last]])
-    counts = np.ceil(np.diff(edges) / (last - first) * SETTINGS.times * (1.0 - 1e-9)).astype(int)
+    counts = np.ceil(np.diff(edges) / (last - first) * count * (1.0 - 1e-9)).astype(int)
     spans = np.repeat(np.diff(edges) / counts, counts)
     # Irrational places: regular ones could always hit the same phase of an oscillation.
     places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
@@ -264,11 +279,7 @@ class Integrator:
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:
         """Return the error of a polynomial over the tolerance, from how its coefficients decay."""
-        sizes = self.field.sizes(piece[-4:])
-        head, tail = np.maximum(sizes[0], sizes[1]), np.maximum(sizes[2], sizes[3])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            decay = np.where(head > 0, np.sqrt(np.minimum(tail / head, 1.0)), 0.0)
-        left = np.maximum(sizes[3], decay * sizes[2]) * decay
+        left, _ = left_out(self.field.sizes(piece[-4:]))
         return float(np.max(left / self._allowed(reach)))
 
     def _allowed(self, reach: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from pibls.quadrature.rules import gauss, tensor
 from pibls.quantities.where import Where
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.json_records import Network
 
 __all__ = ["Bounded", "RulePoints", "Patchwork"]
@@ -84,7 +85,8 @@ class Patchwork:
         cls, place: Where, network: Network, bounds: FloatArray, line_quadratures: dict[Any, LineQuadrature]
     ) -> Patchwork:
         """Return a place divided into the boxes on which a network is smooth."""
-        branch = network.branch if isinstance(network, CellNetwork) else None
+        cells = network.space if isinstance(network, EvolvedCells) else network
+        branch = cells.branch if isinstance(cells, CellNetwork) else None
         made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [], line_quadratures)
         shapes = [place.domain] if place.region in (None, place.domain) else [place.domain, place.region]
         cuts = tuple(piece for shape in shapes if not is_box(shape) for piece in _pieces(shape.boundary.patches))
@@ -93,6 +95,8 @@ class Patchwork:
         whole = Bounded(bounds[:, 0], bounds[:, 1], (0,), cuts, held)
         if isinstance(network, CellNetwork):
             made.boxes = made._along(network, whole)
+        elif isinstance(network, EvolvedCells):
+            made.boxes = made._divided([(whole, *ends) for ends in zip(*network.boxes(bounds), strict=True)])
         elif isinstance(network, EvolvedNetwork):
             made.boxes = made._divided([(whole, *ends) for ends in _steps(bounds, network.breaks)])
         else:

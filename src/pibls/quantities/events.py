@@ -20,6 +20,7 @@ from pibls.quantities.quantity import Quantity
 from pibls.refinement.standards import PLAIN
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.json_records import Network
 
 __all__ = ["Events"]
@@ -93,7 +94,7 @@ class Events:
 
 
 def _steps(network: Network, low: float, high: float) -> FloatArray:
-    if isinstance(network, EvolvedNetwork):
+    if isinstance(network, EvolvedNetwork | EvolvedCells):
         return network.breaks
     if isinstance(network, CellNetwork):
         times = network.cuts[network.tree[:, 0] == network.dimension - 1]

@@ -18,6 +18,7 @@ from pibls.report.views import AnyView, CutView, View, cell_walls
 from pibls.report.wording import lettered
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ def _check_cells(cells: object, solution: Solution, views: tuple[AnyView, ...]) 
     """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
     if not check_flag("cells", cells):
         return None
-    network = solution.network
+    network = solution.network.space if isinstance(solution.network, EvolvedCells) else solution.network
     if not isinstance(network, CellNetwork):
         raise InputError(
             f"The 'cells' parameter of plot is for solutions by cells. This one, by {solution.diagnostics.method}, has "

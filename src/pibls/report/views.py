@@ -372,7 +372,10 @@ def cell_walls(network: CellNetwork, view: View | CloudView) -> FloatArray:
     Each is where one box was halved, so that none is drawn twice.
     """
     bounds = np.asarray(view.domain.bounds, dtype=np.float64)
-    boxes = network.boxes(bounds)
+    boxes = network.boxes(bounds[: network.dimension])
+    # Cells in space last all the time.
+    lasting = np.broadcast_to(bounds[network.dimension :], (len(boxes), len(bounds) - network.dimension, 2))
+    boxes = np.concatenate([boxes, lasting], axis=1)
     axes, fixed = (view.axes, view.fixed) if isinstance(view, View) else (tuple(range(len(bounds))), {})
     shown = np.isin(network.tree[:, 0], axes)
     for axis, value in fixed.items():

@@ -18,6 +18,7 @@ from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.report.grid_values import installed, values_at
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.storage import write_file
 
 _ENDINGS = (".vtu", ".vtk", ".pvd")
@@ -115,6 +116,9 @@ class CellMesh:
             raise InputError(f"to_vtk takes one to three coordinates of space. Got {self.axes} of them.")
         if getattr(self.solution.problem.domain, "atoms", None) is not None:
             raise InputError("to_vtk needs a domain with an inside, and a point cloud has none. Use to_csv.")
+        if isinstance(network, EvolvedCells):
+            cells = network.space.boxes(bounds[:-1])
+            return cells[(network.space.tree[:, 0] < 0) & (network.space.tree[:, 1] < network.space.tree[:, 2])]
         if not isinstance(network, CellNetwork):
             return bounds[None, : self.axes]
         boxes = network.boxes(bounds)[(network.tree[:, 0] < 0) & (network.tree[:, 1] < network.tree[:, 2])]

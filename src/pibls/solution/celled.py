@@ -17,7 +17,7 @@ from pibls.problem.evaluate import Function
 
 _FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together
-_ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
+ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
 
 
 class _Crowd(NamedTuple):
@@ -221,7 +221,7 @@ class CellNetwork:
         ends = self.centers - self.halves, self.centers + self.halves
         scale = ends[1].max(axis=0) - ends[0].min(axis=0)
         nearest = np.empty(len(X), dtype=np.int64)
-        step = max(1, _ENTRIES // len(self.centers))
+        step = max(1, ENTRIES // len(self.centers))
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
             square = np.zeros((len(X[rows]), len(self.centers)))
@@ -256,20 +256,20 @@ class CellNetwork:
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
         parts = self.locate(X) if parts is None else parts
-        step = max(2, _ENTRIES // self.reference.size)
+        step = max(2, ENTRIES // self.reference.size)
         # Beside a tiny cell high derivatives overflow: whoever asked for them finds infinities.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for start in range(0, len(X), step):
                 rows = slice(start, start + step)
                 own = parts[rows]
-                nodes = self._nodes((X[rows] - self.centers[own]) / self.halves[own], wanted)
+                nodes = self.nodes((X[rows] - self.centers[own]) / self.halves[own], wanted)
                 weights = self.weights[own]
                 for index in wanted:
                     scale = np.prod(self.halves[own] ** np.array(index), axis=1)
                     result[index][rows] = np.einsum("nm,nfm->nf", nodes[index], weights) / scale[:, None]
         return result
 
-    def _nodes(self, U: FloatArray, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+    def nodes(self, U: FloatArray, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the nodes, the same bits for a point alone as among others."""
         # A matrix of one row is multiplied by another routine, which rounds differently: it never comes alone.
         many = np.repeat(U, 2, axis=0) if len(U) == 1 else U

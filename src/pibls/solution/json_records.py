@@ -25,9 +25,10 @@ from pibls.problem.measured import Written
 from pibls.problem.unknown_numbers import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 
 Arrays = dict[str, FloatArray]
-RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork
+RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork | EvolvedCells
 Network = RicherNetwork | DeepNetwork
 _MOST_COMBINED = 50
 _SIDES = ("features", "enhancement")
@@ -41,6 +42,9 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         arrays.update({name: getattr(network, name) for name in _PATH})
         space = None if network.space is None else network_record(network.space, arrays)
         return {"space": space} if network.frame is None else {"space": space, "frame": list(network.frame)}
+    if isinstance(network, EvolvedCells):
+        arrays["breaks"] = network.breaks
+        return {"evolved": network_record(network.space, arrays), "fields": network.size}
     if isinstance(network, CellNetwork):
         # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
         arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
@@ -101,6 +105,8 @@ def network_from(
         frame = (float(velocity), float(low), float(length)) if "frame" in record else None
         transform, breaks, coefficients = (arrays[name] for name in _PATH)
         return EvolvedNetwork(space, transform, breaks, coefficients, frame)
+    if "evolved" in record:
+        return EvolvedCells(_cells_from(record["evolved"], arrays, functions), arrays["breaks"], int(record["fields"]))
     if "cells" in record:
         return _cells_from(record, arrays, functions)
 

@@ -12,6 +12,7 @@ from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.evolved_cells import EvolvedCells
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -28,9 +29,9 @@ def to_torch(solution: Solution) -> Any:
         raise MissingDependencyError("to_torch needs PyTorch, which is not installed; install pibls[torch].") from None
 
     network = solution.network
-    if isinstance(network, EvolvedNetwork):
+    if isinstance(network, EvolvedNetwork | EvolvedCells):
         raise InputError(
-            "A solution by the method of lines cannot become a torch module: its weights are polynomials in time. "
+            "A solution that was followed in time cannot become a torch module: its weights are polynomials in time. "
             "Evaluate it with solution(X), or fit the problem with PIBLS."
         )
     if isinstance(network, DeepNetwork):

@@ -12,7 +12,7 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.data_refinement import DATA_SHARE
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import LinearFitter
+from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, network_of, solution_of
@@ -32,7 +32,6 @@ from pibls.status import Status
 
 __all__ = ["Spectrum", "eigen"]
 
-_HIGHEST = 19  # degree up to which cells become richer
 _SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
 
 
@@ -116,7 +115,7 @@ class _EigenSearch:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
         smooth = self._is_resolved(here) and self.marker.is_smooth(here.as_fields)
         richer = self.linear.richer() if smooth else None
-        if richer is not None and richer.layout.reference.degree <= _HIGHEST:
+        if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
             return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
         fit = here.as_fields
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0

@@ -12,7 +12,7 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
-from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines
+from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines, suits_stages
 from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
@@ -86,7 +86,7 @@ class Strategy:
         both = free and isinstance(find_evolution(problem), Evolution)
         if self.start is None and not self.continuation and suits_lines(problem):
             # Cells of a plane and time are dearer than lines, and in a nonlinear iteration too dear.
-            both = both and (problem.is_linear or len(problem.domain.space) < 2)
+            both = both and (problem.is_linear or len(problem.domain.space) < 2) and not suits_stages(problem)
             evolved = self._by_lines(MOST if both else 1.0)
             if isinstance(evolved, Solution):
                 if both and _is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:

@@ -58,16 +58,17 @@ def carried(evolution: Evolution) -> str:
 
 def _entering(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) -> str:
     """Say which parts of the boundary have no condition though values are carried in there."""
-    problem, first = evolution.problem, evolution.first_values
+    problem = evolution.problem
     coordinates, symbols = problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
-    if problem.domain.boundary.empty or not all(slot in first for slot in evolution.slots):
+    if problem.domain.boundary.empty:
         return ""
     X, normals = problem.domain.boundary.sample(POINTS, "kronecker", 1)
     at = np.column_stack([X[:, :-1], np.full(len(X), evolution.limits[0])])
-    values = [first[slot](at) for slot in evolution.slots]
+    if (first := evolution.first_state(at, evolution.slots)) is None:
+        return ""
     through, fastest = np.zeros(len(X)), 0.0
     for slot, own in velocity.items():
-        speed = compile_function(own, coordinates, symbols)(at, None, values)
+        speed = compile_function(own, coordinates, symbols)(at, None, list(first.values()))
         through += speed * normals[:, slot.multi_index.index(1)]
         fastest = max(fastest, float(np.abs(speed).max()))
     bare = (through < -PLAIN * fastest) & (counted(problem, X, evolution.boundary) == 0)
@@ -132,7 +133,9 @@ def _first_meeting(
         speed, source, speed_x, speed_u, source_x, source_u = (own(X, None, [value]) for own in functions)
         return np.concatenate([speed, source, speed_x * apart + speed_u * steep, source_x * apart + source_u * steep])
 
-    found = solve_ivp(rate, (times[0], times[-1]), begun.ravel(), t_eval=times, rtol=PLAIN**2, atol=0.0)
+    sizes = PLAIN**2 * np.abs(begun).max(axis=1) + np.finfo(np.float64).tiny
+    options = {"t_eval": times[:-1], "rtol": PLAIN**2, "atol": np.repeat(sizes, count)}
+    found = solve_ivp(rate, (times[0], times[-1]), begun.ravel(), **options)
     place, _, apart, _ = np.moveaxis(found.y.T.reshape(-1, 4, count), 1, 0)
     inside = np.logical_and.accumulate((place >= within[0]) & (place <= within[1]), axis=0)
     apart = np.where(inside, apart, np.inf)

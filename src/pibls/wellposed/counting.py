@@ -73,10 +73,9 @@ def _diffuses(evolution: Evolution, tops: dict[MultiIndex, sp.Expr]) -> bool:
     slots, fixed = evolution.slots, all(slope.is_number for slope in tops.values())
     symbols = tuple(slot.symbol for slot in slots)
     used = {slot for slot in slots for slope in tops.values() if slot.symbol in slope.free_symbols}
-    first = evolution.first_values
-    if used <= first.keys() and not fixed:
-        X[:, -1] = evolution.limits[0]
-        states = [[first[slot](X) if slot in used else np.zeros(len(X)) for slot in slots]]
+    begun = np.column_stack([X[:, :-1], np.full(len(X), evolution.limits[0])])
+    if not fixed and (first := evolution.first_state(begun, used)) is not None:
+        X, states = begun, [[first.get(slot, np.zeros(len(X))) for slot in slots]]
     else:
         sizes = (0.0,) if fixed else (0.0, NEGLIGIBLE, 1.0, 1.0 / NEGLIGIBLE)
         states = [list(size * rng.normal(size=(len(symbols), len(X)))) for size in sizes]

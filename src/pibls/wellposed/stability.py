@@ -53,15 +53,18 @@ def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> b
 
 def _growing(evolution: Evolution, network: Network | None, time: float | None = None) -> tuple[FloatArray, FloatArray]:
     """Return at which of some places short waves grow without bound at a time, or at first, and how fast waves grow."""
-    first = evolution.first_values if time is None else {}
-    known = all(slot in first for slot in evolution.slots)
-    if evolution.space is None or evolution.multipliers or not (known or network is not None):
-        return np.zeros(1, dtype=np.bool_), np.zeros((len(_WAVES), 1))
+    nothing: tuple[Any, FloatArray] = np.zeros(1, dtype=np.bool_), np.zeros((len(_WAVES), 1))
+    if evolution.space is None or evolution.multipliers:
+        return nothing
     coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
     X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
     if time is not None:
         X = np.column_stack([X[:, :-1], np.full(len(X), time)])
-    values = [first[slot](X) for slot in evolution.slots] if known else _solved(evolution, network, X, first)
+    first = evolution.first_state(X, evolution.slots) if time is None else None
+    if first is None and network is None:
+        return nothing
+    given = evolution.first_values if time is None else {}
+    values = list(first.values()) if first is not None else _solved(evolution, network, X, given)
     slopes = {
         (name, slot): compile_function(slope, coordinates, symbols)(X, None, values)
         for name, own in evolution.slopes.items()

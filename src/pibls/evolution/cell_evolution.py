@@ -1,0 +1,215 @@
+"""Evolutions on trees of cells as a discretisation: richer or more cells and shorter steps, until solutions agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import suits_cells
+from pibls.cells.error_marking import ErrorMarking
+from pibls.cells.fitters import LinearFitter, highest_degree
+from pibls.cells.layout import Layout
+from pibls.cells.linear import start_of
+from pibls.cells.loop import Loop
+from pibls.cells.solve import Fit, TreeSolver
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.evolution.accuracy import SETTINGS
+from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
+from pibls.evolution.cell_stages import CellStages
+from pibls.evolution.form import Evolution, find_evolution
+from pibls.evolution.pace import transits
+from pibls.evolution.rational import ORDER, longest, pole
+from pibls.evolution.resolvent import Resolvent, find_resolvent
+from pibls.limits import keep
+from pibls.problem import Problem
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.patience import TREES
+from pibls.refinement.standards import FALLS, MOST, PLAIN
+from pibls.runtime import blas_threads
+from pibls.solution import Diagnostics, Solution, Stage
+from pibls.solution.residuals import ResidualTable
+
+__all__ = ["evolve_on_cells", "suits_stages"]
+
+_SHORTER = 1.25  # how much shorter the steps of a better solution are
+
+
+class ComparedRuns(NamedTuple):
+    """A solution, a better one, and the estimated error of the first."""
+
+    run: CellRun
+    better: CellRun
+    estimate: float
+
+
+@dataclass(eq=False)
+class CellEvolution:
+    """One solve of an evolution on cells."""
+
+    resolvent: Resolvent
+    tol: float
+    seed: int
+    budget: Budget
+    course: Course[ComparedRuns]
+    _gaps: list[float] = field(default_factory=list)
+
+    def first(self, h: float) -> CellRun:
+        """Return a first solution, on cells that resolve the initial values and one resolvent."""
+        problem, _ = self.resolvent.at(1.0 / (pole() * h))
+        start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
+        linear = LinearFitter(TreeSolver(start.data.rows), self.budget)
+        loop = Loop(linear, self.tol, Course(self.budget.part(MOST), TREES, lambda *_: None), self.seed, start.data)
+        loop.run(linear.fit(start.root, None))
+        assert loop.reported is not None
+        stages = CellStages(self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget)
+        return follow(stages, self.tol / SETTINGS.tighter, h)
+
+    def compare(self, here: CellRun) -> ComparedRuns:
+        """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
+        if here.ended:
+            return ComparedRuns(here, here, np.inf)
+        layout, root = self._finer(here)
+        self.course.tell("solve", len(here.stages.parts))
+        stages = CellStages(self.resolvent, layout, root, self.budget)
+        better = along(stages, shortened(here.breaks, _SHORTER))
+        if better.ended:
+            return ComparedRuns(here, better, np.inf)
+        gap = apart(here, better)
+        fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
+        self._gaps.append(gap)
+        # Shorter steps leave a share of the error in time, a finer tree some of that in space.
+        richer = layout is not here.stages.layout
+        return ComparedRuns(
+            here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
+        )
+
+    def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
+        """Return richer cells for a smooth solution, or a finer tree."""
+        fit, sizes = self._modes(here)
+        layout = here.stages.layout
+        marker = ErrorMarking(layout)
+        if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
+            return layout.enriched(2), here.stages.root
+        last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
+        goal = min(self.tol / max(last, self.tol), 1.0)
+        return layout, marker.refined(fit, sizes, goal)[0]
+
+    def _modes(self, here: CellRun) -> tuple[Fit, FloatArray]:
+        """Return the main modes of the solution over time side by side, and the size of the field of each.
+
+        At a time when a field is almost zero, its coefficients are rounding, which is never smooth.
+        """
+        times, shares = here.sample(SETTINGS.times)
+        whole = here.fit(times)
+        every = np.stack([whole.weights[part] for part in whole.parts])
+        roots, sizes, kept = np.sqrt(shares), here.stages.sizes(every).reshape(len(times), -1), []
+        fields = sizes.shape[1]
+        for number in range(fields):
+            own = every[:, number::fields] * roots[:, None]
+            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
+            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
+            kept.append(np.einsum("ptm,tk->pkm", own, turn))
+        scales = np.maximum(np.sqrt(shares @ sizes**2), 1e-300)
+        found = np.concatenate(kept, axis=1)
+        weights = dict(zip(whole.parts, found, strict=True))
+        return replace(whole, weights=weights), np.repeat(scales, [own.shape[1] for own in kept])
+
+    def stage(self, found: ComparedRuns) -> Stage:
+        """Return the record of a comparison."""
+        run = found.run
+        size = {"nodes": run.unknowns, "cells": len(run.stages.parts), "steps": len(run.pieces)}
+        estimate = found.estimate if np.isfinite(found.estimate) else None
+        return Stage(self.budget.elapsed, **size, estimate=estimate)
+
+    def is_met(self, found: ComparedRuns) -> bool:
+        """Tell whether the estimate is within the tolerance."""
+        return found.estimate <= self.tol
+
+    def limit(self, found: ComparedRuns) -> Stop | None:
+        """Return that the work was spent, or that rounding is all that is left."""
+        if ended := found.run.ended or found.better.ended:
+            return Stop(Reason.BUDGET, ended, "Give a larger budget.")
+        return None
+
+    def cost(self, found: ComparedRuns) -> Cost:
+        """Return the cost of the next comparison."""
+        return Cost("a finer tree of cells", 2.0 * found.better.operations, 2.0 * found.better.stages.memory)
+
+    def finer(self, found: ComparedRuns) -> CellRun:
+        """Go on from the better solution."""
+        return found.better
+
+
+def suits_stages(problem: Problem) -> bool:
+    """Tell whether an evolution is followed on cells: it is linear, with coefficients that do not depend on time.
+
+    On a line, broad features cost less. Conditions beyond those that are needed are better left to a check than to a
+    compromise.
+    """
+    return problem.once(_suits_stages)
+
+
+def _suits_stages(problem: Problem) -> bool:
+    if len(problem.domain.space) < 2 or not isinstance(find_resolvent(problem), Resolvent):
+        return False
+    evolution = find_evolution(problem)
+    needs = isinstance(evolution, Evolution) and bool(evolution.lacks or evolution.surplus)
+    return not needs and _suits_cells(problem)
+
+
+def _suits_cells(problem: Problem) -> bool:
+    resolvent = find_resolvent(problem)
+    return isinstance(resolvent, Resolvent) and suits_cells(resolvent.at(1.0)[0])
+
+
+def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: Callable[..., object]) -> Solution:
+    """Solve a linear evolution in more than one space dimension on cells."""
+    resolvent = find_resolvent(problem)
+    assert isinstance(resolvent, Resolvent)
+    course: Course[ComparedRuns] = Course(budget, TREES, report)
+    with blas_threads(most=1):
+        search = CellEvolution(resolvent, tol, seed, budget, course)
+        run = search.first(_first_step(resolvent, tol))
+        stop = refine(search, run, course)
+        found = course.best if np.isfinite(course.best.estimate) else course.comparisons[-1]
+        return _told(search, found, stop)
+
+
+def _first_step(resolvent: Resolvent, tol: float) -> float:
+    """Return the length of a first step, from how fast the initial values change."""
+    (first, last), evolution = resolvent.limits, find_evolution(resolvent.problem)
+    pace = transits(evolution) if isinstance(evolution, Evolution) else 0.0
+    share = longest(tol / SETTINGS.tighter) / pace if 0.0 < pace < np.inf else MOST
+    return (last - first) * min(share, MOST / 2)
+
+
+def _told(search: CellEvolution, found: ComparedRuns, stop: Stop) -> Solution:
+    """Return a solution with its record and the verdict on it."""
+    run, problem = found.run, search.resolvent.problem
+    status, message = verdict(search.tol, found.estimate, stop)
+    reference = run.stages.layout.reference
+    settings = {"cells": len(run.stages.parts), "degree": reference.degree, "steps": len(run.pieces)}
+    record = Diagnostics(
+        "Stages",
+        settings,
+        search.seed,
+        run.unknowns,
+        0,
+        "elimination along the tree",
+        None,
+        None,
+        {},
+        seconds={"total": search.budget.elapsed},
+        message=message,
+        stages=tuple(search.course.stages),
+    )
+    eye = np.eye(len(problem.fields))
+    richer = None if found.better.ended else (found.better.network, eye)
+    made = Solution(problem, run.network, eye, status, record, found.estimate, richer=richer)
+    keep(made.problem, lambda _: made)
+    return replace(made, diagnostics=replace(record, residuals=ResidualTable(made)))

@@ -1,0 +1,177 @@
+"""One solution of an evolution on one tree of cells, with steps by error or given ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from pibls.cells.measure import distances
+from pibls.cells.outcome import network_of
+from pibls.cells.solve import Fit
+from pibls.checks import FloatArray
+from pibls.evolution.accuracy import SETTINGS
+from pibls.evolution.cell_stages import CellStages, Step
+from pibls.evolution.radau import left_out, times_within
+from pibls.evolution.rational import ORDER
+from pibls.refinement.standards import FALLS, MOST
+from pibls.solution.evolved import piecewise
+from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.sizes import field_scales
+
+__all__ = ["CellRun", "along", "apart", "follow", "shortened"]
+
+
+@dataclass(frozen=True, eq=False)
+class CellRun:
+    """A solution on one tree of cells.
+
+    Attributes
+    ----------
+    stages
+        The tree with its factors.
+    breaks, pieces
+        Where steps begin and the last one ends, and the Legendre coefficients on each, shape (steps, degree + 1,
+        parts, fields, functions).
+    operations
+        The work it took.
+    ended
+        Why it ends before the last time, if it does.
+    """
+
+    stages: CellStages
+    breaks: FloatArray
+    pieces: FloatArray
+    operations: float
+    ended: str = ""
+
+    def fit(self, times: FloatArray) -> Fit:
+        """Return the states at times side by side as the fields of one fit."""
+        values = np.moveaxis(piecewise(self.breaks, self.pieces, times), 0, 1)
+        return self._fit(values.reshape(len(values), -1, values.shape[-1]))
+
+    def _fit(self, values: FloatArray) -> Fit:
+        parts = self.stages.parts
+        unknowns = len(parts) * values.shape[1] * values.shape[2]
+        weights = dict(zip(parts, values, strict=True))
+        return Fit(self.stages.root, parts, weights, dict.fromkeys(parts, 0.0), unknowns, 0)
+
+    @property
+    def unknowns(self) -> int:
+        """Number of weights at one time."""
+        return int(np.prod(self.pieces.shape[2:]))
+
+    @property
+    def network(self) -> EvolvedCells:
+        """The solution as a network."""
+        values = np.moveaxis(self.pieces, 2, 0)
+        space = network_of(self.stages.layout, self._fit(values.reshape(len(values), -1, values.shape[-1])))
+        return EvolvedCells(space, self.breaks, self.pieces.shape[3])
+
+    def sample(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return some times, and the share of each in the whole time."""
+        times, spans = times_within(self.breaks, float(self.breaks[0]), float(self.breaks[-1]), count)
+        return times, spans / spans.sum()
+
+
+@dataclass(eq=False)
+class _Following:
+    """A run while it is made."""
+
+    stages: CellStages
+    breaks: list[float] = field(default_factory=list)
+    pieces: list[FloatArray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.begun, self.breaks = self.stages.budget.operations, [self.stages.resolvent.limits[0]]
+        self.states = self.stages.initial()
+        self.reach = self.stages.sizes(self.states[:, 0])
+
+    def accept(self, step: Step, until: float) -> None:
+        """Go on to the end of a step."""
+        self.states, self.reach = step.end, np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
+        self.breaks.append(until)
+        self.pieces.append(step.series)
+
+    def run(self, *, spent: bool = False) -> CellRun:
+        """Return the run as far as it was made."""
+        ended = f"the work was spent near t = {self.breaks[-1]:.4g}" if spent else ""
+        if not self.pieces:
+            # A rough solution is better than none.
+            first, last = self.stages.resolvent.limits
+            self.accept(self.stages.step(first, last - first, self.states), last)
+        work = self.stages.budget.operations - self.begun
+        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, ended)
+
+
+def follow(stages: CellStages, tol: float, h: float) -> CellRun:
+    """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
+    course, (time, last), before = _Following(stages), stages.resolvent.limits, np.inf
+    h = (last - time) / math.ceil((last - time) / h)
+    while time < last:
+        if not stages.affords(h):
+            return course.run(spent=True)
+        step = stages.step(time, h, course.states)
+        error = _error(stages, step, course.reach) / tol
+        wanted = h * float(
+            np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / SETTINGS.growth**2, SETTINGS.growth**2)
+        )
+        # An error that shorter steps do not lower is that of cells.
+        if 1.0 < error < FALLS * before:
+            h, before = (last - time) / math.ceil((last - time) / min(wanted, h / 2)), error
+            continue
+        left = round((last - time) / h) - 1
+        time, before = (time + h if left else last), np.inf
+        course.accept(step, time)
+        steps = math.ceil((last - time) / wanted)
+        # Longer steps need factors of their own, which must pay.
+        if steps <= MOST * left and (left - steps) * stages.step_work > stages.factor_work:
+            h = (last - time) / steps
+    return course.run()
+
+
+def along(stages: CellStages, breaks: FloatArray) -> CellRun:
+    """Follow an evolution by given steps."""
+    course = _Following(stages)
+    for start, until in pairwise(breaks.tolist()):
+        # Steps of a group are equal up to rounding, and share factors.
+        h = float(f"{until - start:.12g}")
+        if not stages.affords(h):
+            return course.run(spent=True)
+        course.accept(stages.step(start, h, course.states), until)
+    return course.run()
+
+
+def shortened(breaks: FloatArray, factor: float) -> FloatArray:
+    """Return steps that are shorter by a factor at least: as many equal ones for every group of equal steps.
+
+    >>> shortened(np.array([0.0, 1.0, 2.0, 6.0]), 1.5).tolist()
+    [0.0, 0.6666666666666666, 1.3333333333333333, 2.0, 4.0, 6.0]
+    """
+    lengths = np.diff(breaks)
+    groups = np.flatnonzero(np.abs(np.diff(lengths)) > SETTINGS.cut * (breaks[-1] - breaks[0])) + 1
+    ends = [0, *groups.tolist(), len(lengths)]
+    found = [breaks[:1]]
+    for first, last in pairwise(ends):
+        found.append(np.linspace(breaks[first], breaks[last], math.ceil(factor * (last - first)) + 1)[1:])
+    return np.concatenate(found)
+
+
+def _error(stages: CellStages, step: Step, before: FloatArray) -> float:
+    """Return the relative error at the end of a step; fields were so large before."""
+    reach = np.maximum(before, stages.sizes(step.end[:, 0]))
+    moving = np.array(stages.resolvent.orders) > 0
+    left, _ = left_out(step.terms[:, moving])
+    own = reach[moving]
+    return float((left / np.maximum(np.maximum(own, 1e-3 * own.max()), 1e-300)).max())
+
+
+def apart(coarse: CellRun, fine: CellRun) -> float:
+    """Return the relative L2 distance of two solutions over space and time, that of the worst field."""
+    times, shares = fine.sample(SETTINGS.times)
+    one, two = coarse.fit(times), fine.fit(times)
+    gaps, sizes, _ = distances(coarse.stages.layout, one, fine.stages.layout, two)
+    errors, own = (np.sqrt(shares @ np.square(values.reshape(len(times), -1))) for values in (gaps, sizes))
+    return float((errors / field_scales(coarse.stages.resolvent.problem, own)).max())

@@ -1,0 +1,212 @@
+"""Steps of an evolution on a tree of cells: a few resolvents each, whose factors serve every step of equal length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from pibls.budget import Budget
+from pibls.cells.evaluation import Sources, Stated, power
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart
+from pibls.cells.repeated import Lifted, Repeated
+from pibls.cells.rows import Rows
+from pibls.cells.solve import TreeSolver
+from pibls.cells.tree import Cell, leaves
+from pibls.checks import FloatArray
+from pibls.evolution.basis import at_times
+from pibls.evolution.form import compiled
+from pibls.evolution.rational import ORDER, data_nodes, data_weights, pole, step_weights, still_weights, term_weights
+from pibls.evolution.resolvent import Past, Resolvent
+
+__all__ = ["CellStages", "States", "Step"]
+
+States = FloatArray
+"""Weights of all states: shape (parts, orders in time, fields, functions)."""
+
+
+@dataclass(eq=False)
+class _Factors:
+    """The factors of the resolvent for steps of one length."""
+
+    z: float
+    h: float
+    solves: Repeated
+    pasts: dict[int, Past]
+    time: sp.Symbol
+    _steady: Lifted | None = None
+
+    def data(self, start: float) -> tuple[Lifted | None, bool]:
+        """Return the right-hand sides of data for all resolvents of a step, and whether they differ from each other."""
+        sources = [past.form.source for past in self.pasts.values()]
+        if all(source == 0 for source in sources):
+            return None, False
+        if any(self.time in source.free_symbols for source in sources):
+            return self.solves.lifted(self._given(start + self.h * data_nodes(), data_weights())), True
+        if self._steady is None:
+            self._steady = self.solves.lifted(self._given(np.array([start]), np.ones((1, 1))))
+        return self._steady, False
+
+    def _given(self, times: FloatArray, weights: FloatArray) -> Sources:
+        """Return data at times, in combinations."""
+
+        def sources(own: Stated, part: CellPart) -> FloatArray:
+            del part
+            past = self.pasts.get(id(own.statement.form))
+            if past is None or past.form.source == 0:
+                return np.zeros((len(own.points), len(weights)))
+            normals = None
+            if own.normals is not None:
+                normals = np.tile(np.column_stack([own.normals, np.zeros(len(own.normals))]), (len(times), 1))
+            values = past.form.source_function(at_times(own.points, times), normals)
+            return np.asarray((weights @ values.reshape(len(times), -1)).T)
+
+        return sources
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The solution over one step.
+
+    Attributes
+    ----------
+    series
+        Legendre coefficients of all fields, shape (degree + 1, parts, fields, functions).
+    end
+        All states at its end.
+    terms
+        The size of what each of the last four orders adds to the fields at its end.
+    """
+
+    series: FloatArray
+    end: States
+    terms: FloatArray
+
+
+@dataclass(eq=False)
+class CellStages:
+    """An evolution on one tree of cells."""
+
+    resolvent: Resolvent
+    layout: Layout
+    root: Cell
+    budget: Budget
+    _factors: dict[float, _Factors] = field(default_factory=dict)
+
+    @cached_property
+    def parts(self) -> tuple[CellPart, ...]:
+        """The parts of all cells, in order."""
+        return tuple(self.layout.parts_of(leaves(self.root)))
+
+    @cached_property
+    def _numbers(self) -> dict[CellPart, int]:
+        return {part: number for number, part in enumerate(self.parts)}
+
+    @cached_property
+    def _grams(self) -> list[FloatArray | None]:
+        """Roots of the Gram matrices of the functions of cut parts, inside the domain; None for whole parts."""
+        return [None if part.whole else np.asarray(np.linalg.qr(self._rooted(part), mode="r")) for part in self.parts]
+
+    def _rooted(self, part: CellPart) -> FloatArray:
+        """Return the functions of a part at its points, times roots of weights."""
+        zero = (0,) * len(part.half)
+        return np.asarray(np.sqrt(part.weights)[:, None] * self.layout.nodes(part, part.points, [zero])[zero])
+
+    def sizes(self, weights: FloatArray) -> FloatArray:
+        """Return the L2 size of each field, from weights of shape (parts, fields, functions)."""
+        squares = np.zeros(weights.shape[1])
+        for part, own, root in zip(self.parts, weights, self._grams, strict=True):
+            rooted = np.sqrt(np.prod(part.half)) * own if root is None else own @ root.T
+            squares += np.square(rooted).sum(axis=1)
+        return np.sqrt(squares)
+
+    @property
+    def factor_work(self) -> float:
+        """Operations of factors."""
+        return next(reversed(self._factors.values())).solves.solver.flops
+
+    @property
+    def step_work(self) -> float:
+        """Operations of a step."""
+        return ORDER * next(reversed(self._factors.values())).solves.work
+
+    @property
+    def memory(self) -> float:
+        """Bytes held by all factors."""
+        return sum(8.0 * own.solves.tree.numbers for own in self._factors.values())
+
+    def affords(self, h: float) -> bool:
+        """Tell whether the budget allows a step of a length."""
+        if not self._factors:
+            return True
+        return self.budget.affords(self.step_work + (0.0 if h in self._factors else self.factor_work))
+
+    def factors(self, h: float) -> _Factors:
+        """Return the factors for steps of a length."""
+        if h not in self._factors:
+            z = 1.0 / (pole() * h)
+            problem, pasts = self.resolvent.at(z)
+            solver = TreeSolver(Rows(self.layout.restated(problem)))
+            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts))
+            self.budget.spend(solver.flops)
+            self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
+        return self._factors[h]
+
+    def _columns(self, z: float, pasts: dict[int, Past]) -> Sources:
+        """Return the sources of the resolvent, one column for each weight of a state before."""
+        orders, size = max(self.resolvent.orders), self.layout.reference.size
+        fields = len(self.resolvent.orders)
+
+        def sources(own: Stated, part: CellPart) -> FloatArray:
+            found = np.zeros((len(own.points), orders, fields, size))
+            past = pasts.get(id(own.statement.form))
+            terms = () if past is None else past.terms
+            nodes = self.layout.nodes(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            for name, index, order, coefficient in terms:
+                values = coefficient(own.points, own.normals)[:, None] * nodes[index] / power(part.half, index)
+                for below in range(order):
+                    found[:, below, name] -= z ** (order - below) * values
+            return found.reshape(len(found), -1)
+
+        return sources
+
+    def initial(self) -> States:
+        """Return the initial values, projected on the functions of cells."""
+        problem = self.resolvent.problem
+        functions = {
+            (problem.field_names.index(name), order): compiled(value, problem.domain.coordinates)
+            for (name, order), value in self.resolvent.initial.items()
+        }
+        shape = len(self.parts), max(self.resolvent.orders), len(problem.fields), self.layout.reference.size
+        found = np.zeros(shape)
+        for number, part in enumerate(self.parts):
+            X = at_times(part.points, np.array(self.resolvent.limits[:1]))
+            values = np.stack([function(X) for function in functions.values()], axis=1)
+            roots = np.sqrt(part.weights)[:, None]
+            weights = np.linalg.lstsq(self._rooted(part), roots * values, rcond=None)[0]
+            for column, (name, order) in enumerate(functions):
+                found[number, order, name] = weights[:, column]
+        return found
+
+    def step(self, time: float, h: float, states: States) -> Step:
+        """Return the solution over a step."""
+        factors, every = self.factors(h), [states]
+        data, differ = factors.data(time)
+        for number in range(ORDER):
+            new, before = np.empty_like(states), every[-1]
+            new[:, 0] = factors.solves.solve(before.reshape(len(before), -1), data, number if differ else 0)
+            for order in range(1, states.shape[1]):
+                new[:, order] = factors.z * (new[:, order - 1] - before[:, order - 1])
+            every.append(new)
+        self.budget.spend(self.step_work)
+        stacked = np.stack(every)
+        end, series = step_weights()
+        found = np.tensordot(series, stacked[:, :, 0], axes=1)
+        if still := [number for number, order in enumerate(self.resolvent.orders) if order == 0]:
+            found[-1, :, still] = 0.0
+            found[:-1, :, still] = np.tensordot(still_weights(), stacked[1:, :, 0][:, :, still], axes=1)
+        terms = np.array([self.sizes(own) for own in np.tensordot(term_weights(), stacked[:, :, 0], axes=1)])
+        return Step(found, np.tensordot(end, stacked, axes=1), terms)

@@ -1,0 +1,271 @@
+"""The resolvent of an evolution: the problem in space that a field proportional to exp(z t) solves.
+
+An implicit step of a linear evolution consists of such problems. Derivatives in time become powers of z, in equations
+and in conditions alike, so that constraints, pressures, conditions with time derivatives and mixed derivatives need no
+treatment of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from pibls.evolution.form import compiled, initial_states
+from pibls.evolution.multipliers import State, Unsuitable
+from pibls.geometry.part import Part
+from pibls.geometry.patch import TimedPatch
+from pibls.problem import (
+    Across,
+    AtPoints,
+    Averages,
+    Field,
+    MultiIndex,
+    OnPart,
+    Opposite,
+    Problem,
+    Statement,
+    field,
+    unknown,
+)
+from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
+from pibls.problem.evaluate import Function, Within, differentiated
+from pibls.problem.interface import Interface
+from pibls.problem.lowering import Form
+from pibls.problem.open_numbers import put_into
+from pibls.problem.operators import Divergence, SpaceDerivative
+
+__all__ = ["Past", "Resolvent", "find_resolvent"]
+
+_Z = unknown("z_of_the_resolvent")
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """How a statement of the resolvent depends on data and on the state before.
+
+    Attributes
+    ----------
+    form
+        The statement as it was given, in space and time.
+    terms
+        Its terms with time derivatives: number of the field, space derivative, order in time, coefficient.
+    """
+
+    form: Form
+    terms: tuple[tuple[int, MultiIndex, int, Function], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Resolvent:
+    """A linear evolution whose coefficients do not depend on time, as a problem in space.
+
+    Attributes
+    ----------
+    problem
+        The evolution.
+    orders
+        The order in time of each field; zero for those without a time derivative.
+    initial
+        The value of every state at the first time: of each field, and of its derivatives below its order.
+    """
+
+    problem: Problem
+    orders: tuple[int, ...]
+    initial: Mapping[State, sp.Expr]
+
+    @property
+    def space(self) -> Any:
+        """The domain in space."""
+        return self.problem.domain.domain  # type: ignore[attr-defined]
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """First and last time."""
+        first, last = self.problem.domain.bounds[-1].tolist()
+        return first, last
+
+    def at(self, z: float) -> tuple[Problem, dict[int, Past]]:
+        """Return the problem in space for a number, and the past of its statements by their forms."""
+        values = {_Z: sp.Float(z)}
+        pattern, pasts = self._pattern
+        statements = [_with_numbers(s, values) for s in pattern.statements]
+        problem = pattern.with_statements(statements, equations=put_into(pattern.equations, values))
+        pairs = zip(statements, pasts, strict=True)
+        return problem, {id(form): past for s, own in pairs for form, past in zip(s.forms, own, strict=True)}
+
+    @cached_property
+    def _pattern(self) -> tuple[Problem, list[list[Past]]]:
+        """The problem in space for any number, and the past of the forms of its statements."""
+        given, space = self.problem, self.space
+        fields = {name: field(name, *space.coordinates) for name in given.field_names}
+        walk = _Walk(space.coordinates, given.domain.coordinates[-1], fields)
+        kept = [
+            (number, condition)
+            for number, condition in enumerate(given.conditions, len(given.equations))
+            if not (isinstance(condition, Condition) and _is_initial(condition, given))
+        ]
+        of_source = {
+            number: [s for s in given.statements if s.source == number]
+            for number in (*range(len(given.equations)), *(number for number, _ in kept))
+        }
+        equations = [
+            walk(residual_of(own, "the equation")) + self._source(of_source[number][0].form)
+            for number, own in enumerate(given.equations)
+        ]
+        conditions = [
+            _moved(own, walk, space, [sum(map(self._source, s.forms)) for s in of_source[number]])
+            for number, own in kept
+        ]
+        problem = Problem(equations, space, conditions)
+        pasts = [[self._past(form) for form in s.forms] for own in of_source.values() for s in own]
+        return problem.with_statements(problem.statements, list(fields.values())), pasts
+
+    def _history(self, form: Form) -> list[tuple[int, MultiIndex, int, sp.Expr]]:
+        """Return the terms of a form with time derivatives."""
+        return [
+            (self.problem.field_names.index(t.field), t.multi_index[:-1], t.multi_index[-1], t.coefficient)
+            for t in form.terms
+            if t.multi_index[-1]
+        ]
+
+    def _past(self, form: Form) -> Past:
+        terms = ((*own[:3], compiled(own[3], self.space.coordinates)) for own in self._history(form))
+        return Past(form, tuple(terms))
+
+    def _source(self, form: Form) -> sp.Expr:
+        """Return the source of a statement at the first time, which cells shall resolve."""
+        *space, time = self.problem.domain.coordinates
+        # A condition finds by itself which materials are beside it.
+        source = form.source.replace(Within, lambda material, *_: material)
+        found = source.xreplace({time: sp.Float(self.limits[0])})
+        for number, index, order, coefficient in self._history(form):
+            for below in range(order):
+                start = self.initial[self.problem.field_names[number], below]
+                found -= coefficient * _Z ** (order - below) * differentiated(start, tuple(space), index)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Writes expressions of fields in time as expressions of their resolvents."""
+
+    space: tuple[sp.Symbol, ...]
+    time: sp.Symbol
+    fields: Mapping[str, Any]  # in space, by name
+
+    def __call__(self, expression: sp.Expr, order: int = 0) -> sp.Expr:
+        """Return an expression, differentiated in time so often; data are left out."""
+        if not expression.has(Field):
+            return expression
+        if isinstance(expression, Field):
+            return _Z**order * self.fields[expression.label]
+        if isinstance(expression, sp.Derivative):
+            counts = dict(expression.variable_count)
+            inner = self(expression.expr, order + int(counts.pop(self.time, 0)))
+            return sp.Derivative(inner, *counts.items()) if counts else inner
+        if isinstance(expression, SpaceDerivative) and expression.args[1] == self.time:
+            return sp.S.Zero
+        if isinstance(expression, Divergence) and len(expression.args) > len(self.space):
+            return Divergence(*(self(own, order) for own in expression.args[:-1]))
+        # A factor is kept, a summand without fields is data.
+        kept = isinstance(expression, sp.Mul | SpaceDerivative)
+        arguments = [self(own, order) if own.has(Field) or kept else sp.S.Zero for own in expression.args]
+        return expression.func(*arguments)
+
+
+def _with_numbers(statement: Statement, values: dict[sp.Symbol, sp.Expr]) -> Statement:
+    def put(form: Form) -> Form:
+        terms = tuple(replace(t, coefficient=t.coefficient.xreplace(values)) for t in form.terms)
+        whole, residual, source = (e.xreplace(values) for e in (form.expression, form.residual, form.source))
+        return replace(form, expression=whole, residual=residual, terms=terms, source=source)
+
+    # Where nothing depends on the number, as across interfaces, a statement is the same for all numbers.
+    if not any(_Z in form.residual.free_symbols for form in statement.forms):
+        return statement
+    return replace(statement, form=put(statement.form))
+
+
+def _is_initial(condition: Condition, problem: Problem) -> bool:
+    return condition.on is INITIAL or (isinstance(condition.on, Part) and condition.on == problem.domain.initial)
+
+
+def _moved(condition: Any, walk: _Walk, space: Any, sources: Sequence[sp.Expr]) -> Any:
+    """Return a condition of the evolution as one of its resolvent."""
+    if isinstance(condition, Condition):
+        equation = walk(residual_of(condition.equation, condition.label)) + sources[0]
+        return replace(condition, equation=equation, on=_in_space(condition.on, space), label=condition.label)
+    if isinstance(condition, Periodic | Mean):
+        return replace(condition, u=walk(condition.u))
+    assert isinstance(condition, Interface)
+    pairs = zip(condition.equations, sources, strict=True)
+    equations = [walk(residual_of(own, condition.label)) + source for own, source in pairs]
+    return Interface(equations, condition.on, weight=condition.weight)
+
+
+def _in_space(part: Any, space: Any) -> Any:
+    """Return a part of the boundary of space and time as one of the boundary of space."""
+    if part is None or not all(isinstance(patch, TimedPatch) for patch in part.patches):
+        return part
+    return Part(space, part.name, tuple(patch.base for patch in part.patches))
+
+
+def find_resolvent(problem: Problem) -> Resolvent | Unsuitable:
+    """Return an evolution as a problem in space, or why that cannot be done.
+
+    >>> from pibls.problems import heat_robin, poisson
+    >>> find_resolvent(poisson())
+    Unsuitable(reason='the domain has no time')
+    >>> resolvent = find_resolvent(heat_robin())
+    >>> print(resolvent.at(2.0)[0].statements[0].form.expression.coeff(resolvent.at(2.0)[0].fields[0]))
+    2.00000000000000
+    """
+    return problem.once(_resolvent)
+
+
+def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
+    if problem.domain.time is None:
+        return Unsuitable("the domain has no time")
+    if not problem.domain.space:
+        return Unsuitable("the domain has no space")
+    if problem.parameters or problem.unknown_functions:
+        return Unsuitable("it has unknown numbers or functions")
+    if not problem.is_linear:
+        return Unsuitable("it is not linear")
+    if reason := next(filter(None, (_hindrance(s, problem) for s in problem.statements)), ""):
+        return Unsuitable(reason)
+    terms = [term for s in problem.statements for form in s.forms for term in form.terms]
+    orders = {name: max(t.multi_index[-1] for t in terms if t.field == name) for name in problem.field_names}
+    if not any(orders.values()):
+        return Unsuitable("no equation has a time derivative")
+    initial = initial_states(problem, [name for name, order in orders.items() if not order])
+    if isinstance(initial, Unsuitable):
+        return initial
+    states = [(name, below) for name, order in orders.items() for below in range(order)]
+    if missing := next((state for state in states if state not in initial), None):
+        return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")
+    return Resolvent(problem, tuple(orders.values()), initial)
+
+
+def _hindrance(statement: Statement, problem: Problem) -> str:
+    """Say why a statement cannot be written in space alone, if it cannot."""
+    time, place = problem.domain.coordinates[-1], statement.place
+    if isinstance(place, AtPoints | Averages) or statement.targets is not None:
+        return f"{statement.name} holds at points"
+    if any(time in t.coefficient.free_symbols for form in statement.forms for t in form.terms):
+        return f"the coefficients of {statement.name} depend on time"
+    parts = [place.part] if isinstance(place, OnPart) else [place.low] if isinstance(place, Opposite) else []
+    if any(part != problem.domain.initial and not _lasts(part) for part in parts):
+        return f"{statement.name} does not hold at all times"
+    if isinstance(place, Across) and (
+        time in place.condition.free_symbols or any(t.multi_index[-1] for form in statement.forms for t in form.terms)
+    ):
+        return f"{statement.name} holds on an interface that moves, or has a derivative in time"
+    return ""
+
+
+def _lasts(part: Part) -> bool:
+    return all(isinstance(patch, TimedPatch) for patch in part.patches)

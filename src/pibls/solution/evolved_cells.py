@@ -1,0 +1,128 @@
+"""A network on every cell of a tree in space, with weights that are piecewise polynomials in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import FeatureError
+from pibls.features import MultiIndex
+from pibls.solution.celled import ENTRIES, CellNetwork
+
+__all__ = ["EvolvedCells"]
+
+
+@dataclass(frozen=True, eq=False)
+class EvolvedCells:
+    """Fields on cells in space, one Legendre series in time per step: the form of an evolution on cells.
+
+    Its nodes are the fields themselves, one column each. The last coordinate is time; beyond its first and last time
+    the states there are returned.
+
+    Parameters
+    ----------
+    space
+        The cells. Its fields are the coefficients of all series: step by step, degree by degree, field by field.
+    breaks
+        Where the steps begin, and where the last one ends, shape (k + 1,).
+    size
+        Number of fields.
+
+    Examples
+    --------
+    The field 2t for t in (0, 2), on one cell:
+
+    >>> from pibls.features import BroadNetwork, FeatureGroup
+    >>> one = BroadNetwork([0.0], [FeatureGroup("sin", [[0.0]], [np.pi / 2])])
+    >>> cell, none = (np.array([[-1, 0, 1]]), np.zeros(1)), (np.empty((0, 1)), np.empty(0, dtype=np.int64))
+    >>> space = CellNetwork(one, *cell, np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 2, 1), 2.0), *none)
+    >>> EvolvedCells(space, np.array([0.0, 2.0]), 1).evaluate(np.array([[0.3, 0.5]]), [(0, 0), (0, 1)])
+    {(0, 0): array([[1.]]), (0, 1): array([[2.]])}
+    """
+
+    space: CellNetwork
+    breaks: FloatArray
+    size: int
+
+    def __post_init__(self) -> None:
+        steps = len(self.breaks) - 1
+        series = steps * self.size
+        fits = self.breaks.ndim == 1 and steps > 0 and self.size > 0 and bool((np.diff(self.breaks) > 0).all())
+        if not fits or self.space.size % series or not np.isfinite(self.breaks).all():
+            raise FeatureError(
+                f"The arrays of EvolvedCells must fit together: {len(self.breaks)} increasing breaks, {self.size} "
+                f"fields and {self.space.size} coefficients. Use those of one solve."
+            )
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, time included."""
+        return self.space.dimension + 1
+
+    @property
+    def cells(self) -> int:
+        """Number of cells in space."""
+        return self.space.cells
+
+    @property
+    def degree(self) -> int:
+        """Degree of the series."""
+        return self.space.size // (self.size * (len(self.breaks) - 1)) - 1
+
+    @cached_property
+    def center(self) -> FloatArray:
+        """The middle of the cells, and of the time."""
+        middle = (self.space.centers.min(axis=0) + self.space.centers.max(axis=0)) / 2
+        return np.append(middle, (self.breaks[0] + self.breaks[-1]) / 2)
+
+    def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
+        X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
+        result = {index: np.empty((len(X), self.size)) for index in wanted}
+        times = np.clip(X[:, -1], self.breaks[0], self.breaks[-1])
+        pieces = np.clip(np.searchsorted(self.breaks, times, side="right") - 1, 0, len(self.breaks) - 2)
+        parts = self.space.locate(X[:, :-1])
+        # All points of one cell and step have the same coefficients: one product of matrices serves them.
+        order = np.lexsort((pieces, parts))
+        changes = np.flatnonzero((np.diff(parts[order]) != 0) | (np.diff(pieces[order]) != 0)) + 1
+        most = max(1, ENTRIES // self.space.reference.size)
+        for group in np.split(order, changes) if len(X) else []:
+            for rows in (group[start : start + most] for start in range(0, len(group), most)):
+                part, piece = int(parts[rows[0]]), int(pieces[rows[0]])
+                for index, values in self._at(X[rows, :-1], times[rows], part, piece, wanted).items():
+                    result[index][rows] = values
+        return result
+
+    def _at(
+        self, X: FloatArray, times: FloatArray, part: int, piece: int, wanted: list[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points of one cell and one step."""
+        half, width = self.space.halves[part], self.breaks[piece + 1] - self.breaks[piece]
+        place = 2.0 * (times - self.breaks[piece]) / width - 1.0
+        count = (self.degree + 1) * self.size
+        own = self.space.weights[part, piece * count : (piece + 1) * count].reshape(self.degree + 1, -1)
+        local = (X - self.space.centers[part]) / half
+        nodes = self.space.nodes(local, list(dict.fromkeys(index[:-1] for index in wanted)))
+        found = {}
+        for index in wanted:
+            *along, order = index
+            series = np.polynomial.legendre.legder(own, order) * (2.0 / width) ** order if order else own
+            polynomials = np.polynomial.legendre.legvander(place, len(series) - 1)
+            places = nodes[index[:-1]] @ series.reshape(len(series) * self.size, -1).T
+            values = np.einsum("nd,ndf->nf", polynomials, places.reshape(len(X), len(series), self.size))
+            found[index] = values / np.prod(half ** np.array(along))
+        return found
+
+    def boxes(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return low and high ends of every cell over every step, shape (boxes, coordinates) each."""
+        leaves = (self.space.tree[:, 0] < 0) & (self.space.tree[:, 1] < self.space.tree[:, 2])
+        cells = self.space.boxes(bounds[:-1])[leaves]
+        steps = np.stack([self.breaks[:-1], self.breaks[1:]], axis=1)
+        every = np.concatenate(
+            [np.repeat(cells, len(steps), axis=0), np.tile(steps[:, None], (len(cells), 1, 1))], axis=1
+        )
+        return every[..., 0], every[..., 1]

@@ -1,0 +1,224 @@
+"""Evolutions in the plane on cells: exact solutions, order in time, stability, and what solutions are good for."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from internals import CellStages, EvolvedCells, Layout, draw_reference, find_resolvent, leaves, refined, shortened
+from pibls.budget import Budget
+from pibls.errors import FeatureError
+
+x, y, t = pb.coordinates("x y t")
+u, v, p = (pb.field(name, x, y, t) for name in "uvp")
+square, disk = pb.Rectangle((x, 0, 1), (y, 0, 1)), pb.Disk((x, y), (0, 0), 1)
+mode = sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y)
+
+
+def heat(until: float = 0.25) -> pb.Problem:
+    exact = sp.exp(-(sp.pi**2) * t / 2) * mode
+    conditions = [pb.Dirichlet(u, 0), pb.Initial(u, mode)]
+    equation = sp.Eq(u.diff(t), pb.laplacian(u) / 10)
+    return pb.Problem(equation, square * pb.TimeInterval(t, 0, until), conditions, exact)
+
+
+def cavity() -> pb.Problem:
+    """Return Maxwell's equations in a box with walls that conduct."""
+    rate = sp.pi * sp.sqrt(5)
+    exact = {
+        "u": mode * sp.cos(rate * t),
+        "v": -2 * sp.pi / rate * sp.sin(sp.pi * x) * sp.cos(2 * sp.pi * y) * sp.sin(rate * t),
+        "p": sp.pi / rate * sp.cos(sp.pi * x) * sp.sin(2 * sp.pi * y) * sp.sin(rate * t),
+    }
+    equations = [
+        sp.Eq(u.diff(t), p.diff(x) - v.diff(y)),
+        sp.Eq(v.diff(t), -u.diff(y)),
+        sp.Eq(p.diff(t), u.diff(x)),
+    ]
+    starts = [pb.Initial(own, exact[own.label].subs(t, 0)) for own in (u, v, p)]
+    return pb.Problem(equations, square * pb.TimeInterval(t, 0, 1), [pb.Dirichlet(u, 0), *starts], exact)
+
+
+def forced() -> pb.Problem:
+    """Return heat in a disk whose source and boundary values depend on time."""
+    exact = sp.exp(-t) * sp.cos(x + 2 * y) + t**2 * x * y
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
+    conditions = [pb.Dirichlet(u, exact), pb.Initial(u, exact.subs(t, 0))]
+    equation = sp.Eq(u.diff(t), pb.laplacian(u) + source)
+    return pb.Problem(equation, disk * pb.TimeInterval(t, 0, 1), conditions, exact)
+
+
+def plate() -> pb.Problem:
+    """Return the vibration of a plate: fourth order in space, second order in time."""
+    equation = sp.Eq(u.diff(t, 2) + pb.laplacian(pb.laplacian(u)), 0)
+    conditions = [
+        pb.Dirichlet(u, 0),
+        pb.Dirichlet(pb.laplacian(u), 0),
+        pb.Initial(u, mode),
+        pb.Initial(u.diff(t), 0),
+    ]
+    domain = square * pb.TimeInterval(t, 0, 0.1)
+    return pb.Problem(equation, domain, conditions, mode * sp.cos(5 * sp.pi**2 * t))
+
+
+def materials() -> pb.Problem:
+    half = sp.Rational(1, 2)
+    exact = sp.exp(-t) * sp.Piecewise((2 * x, x < half), (x + half, True))
+    k = sp.Piecewise((1, x < half), (2, True))
+    conditions = [pb.Dirichlet(u, exact), pb.Initial(u, exact.subs(t, 0))]
+    equation = sp.Eq(u.diff(t), pb.div(k * pb.grad(u)) - exact)
+    return pb.Problem(equation, square * pb.TimeInterval(t, 0, 1), conditions, exact)
+
+
+def contact() -> pb.Problem:
+    """Return heat through a contact at which the temperature doubles."""
+    half = sp.Rational(1, 2)
+    exact = sp.exp(-t) * sp.Piecewise((x, x < half), (x + half, True))
+    sides = [
+        sp.Eq(pb.outside(u), 2 * pb.inside(u)),
+        sp.Eq(pb.outside(pb.normal_derivative(u)), pb.inside(pb.normal_derivative(u))),
+    ]
+    conditions = [pb.Dirichlet(u, exact), pb.Initial(u, exact.subs(t, 0)), pb.Interface(sides, x < half)]
+    equation = sp.Eq(u.diff(t), pb.laplacian(u) - exact)
+    return pb.Problem(equation, square * pb.TimeInterval(t, 0, 1), conditions, exact)
+
+
+def absorbing() -> pb.Problem:
+    """Return a wave that leaves through a side with a condition on its time derivative."""
+    exact = sp.exp(-((5 * (x - t) - 2) ** 2))
+    conditions = [
+        pb.Condition(u.diff(t) + u.diff(x), on=square.right),
+        pb.Dirichlet(u, exact, on=square.left),
+        pb.Neumann(u, 0, on=square.top | square.bottom),
+        pb.Initial(u, exact.subs(t, 0)),
+        pb.Initial(u.diff(t), exact.diff(t).subs(t, 0)),
+    ]
+    domain = square * pb.TimeInterval(t, 0, 1)
+    return pb.Problem(sp.Eq(u.diff(t, 2), pb.laplacian(u)), domain, conditions, exact)
+
+
+def creeping() -> pb.Problem:
+    """Return Stokes flow in time: the pressure has neither a time derivative nor an initial value."""
+    exact = {
+        "u": -sp.cos(x) * sp.sin(y) * sp.exp(-t),
+        "v": sp.sin(x) * sp.cos(y) * sp.exp(-t),
+        "p": (x + y - 1) * sp.cos(t),
+    }
+    equations = [
+        sp.Eq(own.diff(t) + p.diff(along), pb.laplacian(own) + exact[own.label] + sp.cos(t))
+        for own, along in ((u, x), (v, y))
+    ]
+    conditions = [pb.Dirichlet(own, exact[own.label]) for own in (u, v)]
+    conditions += [pb.Initial(own, exact[own.label].subs(t, 0)) for own in (u, v)]
+    domain = square * pb.TimeInterval(t, 0, 1)
+    return pb.Problem([*equations, sp.Eq(u.diff(x) + v.diff(y), 0)], domain, [*conditions, pb.Mean(p, 0)], exact)
+
+
+@pytest.mark.parametrize("make", [heat, cavity, forced, plate, materials, contact, absorbing, creeping])
+def test_exact_solutions_are_met_within_the_tolerance(make):
+    problem = make()
+    solution = pb.solve(problem, tol=1e-3)
+    assert (solution.status, solution.diagnostics.method) == ("converged", "Stages")
+    assert solution.true_error() <= 3 * solution.error_estimate <= 3e-3
+
+
+def stages(problem: pb.Problem, degree: int, levels: int) -> CellStages:
+    resolvent = find_resolvent(problem)
+    layout = Layout(resolvent.at(1.0)[0], draw_reference(2, degree), is_stable=True)
+    root = layout.trimmed(layout.root)
+    for _ in range(levels):
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+    return CellStages(resolvent, layout, layout.trimmed(root), Budget(10.0))
+
+
+def test_a_step_is_of_order_eight():
+    made, errors = stages(heat(1.6), 17, 0), []
+    for steps in (1, 2):
+        states, h = made.initial(), 1.6 / steps
+        start = made.sizes(states[:, 0])
+        for number in range(steps):
+            states = made.step(number * h, h, states).end
+        errors.append(float(np.abs(made.sizes(states[:, 0]) / start - np.exp(-0.5 * np.pi**2 * 1.6))[0]))
+    assert 2**7 < errors[0] / errors[1] < 2**11
+
+
+def drum(until: float) -> pb.Problem:
+    bump = (1 - x**2 - y**2) ** 3
+    conditions = [pb.Dirichlet(u, 0), pb.Initial(u, bump), pb.Initial(u.diff(t), 0)]
+    return pb.Problem(sp.Eq(u.diff(t, 2), pb.laplacian(u)), disk * pb.TimeInterval(t, 0, until), conditions)
+
+
+def test_many_short_steps_on_a_curved_domain_do_not_grow():
+    made = stages(drum(2.0), 13, 1)
+    states, steps = made.initial(), 60
+    first = made.sizes(states[:, 0])[0]
+    for number in range(steps):
+        states = made.step(number * 2.0 / steps, 2.0 / steps, states).end
+        assert made.sizes(states[:, 0])[0] < 1.1 * first
+
+
+def test_energy_is_conserved():
+    solution = pb.solve(drum(0.5), tol=1e-3)
+    energy = u.diff(t) ** 2 + u.diff(x) ** 2 + u.diff(y) ** 2
+    first, last = (solution.integral(energy, at=time).value for time in (0.0, 0.5))
+    assert abs(last - first) < 1e-2 * first
+
+
+def test_what_is_not_resolved_is_not_called_right():
+    g = sp.exp(-(((x - sp.Rational(1, 2)) ** 2 + y**2) * 2500))
+    turned = g.subs({x: x * sp.cos(t) + y * sp.sin(t), y: y * sp.cos(t) - x * sp.sin(t)}, simultaneous=True)
+    equation = sp.Eq(u.diff(t) - y * u.diff(x) + x * u.diff(y), 0)
+    problem = pb.Problem(equation, disk * pb.TimeInterval(t, 0, 1), [pb.Initial(u, g)], turned)
+    solution = pb.solve(problem, tol=1e-6, budget=0.1)
+    assert solution.status == "stalled"
+    assert solution.error_estimate > 0.3 * solution.true_error()
+
+
+def test_a_solution_is_saved_and_opened(tmp_path):
+    solution = pb.solve(heat(), tol=1e-3)
+    solution.save(tmp_path / "heat.npz")
+    again = pb.load(tmp_path / "heat.npz")
+    X = solution.problem.domain.sample(50, seed=1)
+    assert np.array_equal(again(X), solution(X))
+    keys = [("u", (0, 0, 1)), ("u", (2, 0, 0))]
+    for one, two in zip(again.evaluate(X, keys), solution.evaluate(X, keys), strict=True):
+        assert np.array_equal(one, two)
+    assert again.integral(u**2, at=0.1).error > 0
+
+
+def test_quantities_and_derivatives_of_a_solution():
+    solution = pb.solve(heat(), tol=1e-6)
+    decayed = np.exp(-0.5 * np.pi**2 * 0.2)
+    found = solution.integral(u**2, at=0.2)
+    assert abs(found.value - decayed**2 / 4) <= max(found.error, 1e-6)
+    when = solution.first_time(u < 0.5, at=(0.5, 0.25))
+    assert abs(when.value - np.log(2) / (0.5 * np.pi**2)) < 1e-5
+    (slope,) = solution.evaluate(np.array([[0.5, 0.25, 0.2]]), [("u", (0, 0, 1))])
+    assert abs(slope[0] + 0.5 * np.pi**2 * decayed) < 1e-4
+
+
+def test_pictures_show_the_cells():
+    solution = pb.solve(heat(), tol=1e-3)
+    assert solution.plot(at={t: 0.1}, cells=True) is not None
+    assert len(solution.network.boxes(np.asarray(solution.problem.domain.bounds))[0]) == (
+        solution.network.cells * (len(solution.network.breaks) - 1)
+    )
+
+
+def test_shorter_steps_end_where_longer_ones_change():
+    breaks = shortened(np.array([0.0, 1.0, 2.0, 3.0, 7.0]), 1.25)
+    assert breaks.tolist() == [0.0, 0.75, 1.5, 2.25, 3.0, 5.0, 7.0]
+
+
+def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
+    network = pb.solve(heat(), tol=1e-3).network
+    with pytest.raises(FeatureError, match="must fit together"):
+        EvolvedCells(network.space, network.breaks[::-1], 1)
+    with pytest.raises(FeatureError, match="must fit together"):
+        EvolvedCells(network.space, network.breaks, 2 * network.space.size)
+
+
+def test_coefficients_that_depend_on_time_are_left_to_other_ways():
+    problem = heat()
+    varying = pb.Problem(sp.Eq(u.diff(t), (1 + t) * pb.laplacian(u)), problem.domain, problem.conditions)
+    assert "depend on time" in find_resolvent(varying).reason
