@@ -192,7 +192,7 @@ class StudioPage:
         if self.session.solving:
             return
         self.status.begin(quiet=again)
-        self.top.show_solving(True)
+        self.top.show_solving(not again)
         try:
             found = await self.session.solve(self.solution.wanted(quick=again), self.status.progress, again=again)
         except PiblsError as error:

@@ -124,6 +124,8 @@ class SolutionPanel:
         self.note.classes(add="hide")
         self._paint(found["picture"])
         values = dict(enumerate(found["eigenvalues"]))
+        if values == self.modes.options:
+            return
         self.modes.options = values
         self.modes.value = 0 if values else None
         self.modes.update()
