@@ -30,6 +30,7 @@ def evolve(
     budget: Budget | float = 10.0,
     report: Report | None = None,
     assume_well_posed: bool = False,
+    stages: bool = True,
 ) -> Solution | Unsuitable:
     """Follow an evolution in time: on cells in space, or by broad features and a stiff integrator.
 
@@ -51,7 +52,7 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
-    if suits_stages(problem):
+    if stages and suits_stages(problem):
         return evolve_on_cells(problem, tolerance, first, budget, report or (lambda *_: None))
     found = followed(problem, tolerance, first, budget, report, assume_well_posed=assume_well_posed)
     return found if isinstance(found, Unsuitable) else found[0]

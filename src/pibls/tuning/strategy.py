@@ -31,6 +31,7 @@ from pibls.tuning.wide import solve_wide
 
 _WORDS = {
     "lines": ("Following it in time", "followed in time"),
+    "stages": ("Following it in time on cells", "followed in time on cells"),
     "cells": ("Solving it in space and time at once", "solved in space and time at once"),
 }
 
@@ -85,8 +86,14 @@ class Strategy:
         free = self.device is None and self.nodes is None and not late and suits_cells(problem)
         both = free and isinstance(find_evolution(problem), Evolution)
         if self.start is None and not self.continuation and suits_lines(problem):
+            stages = suits_stages(problem)
+            if both and stages:
+                # Broad features are cheap where a few resolve the solution; cells in space resolve it in any case.
+                quick = self._by_lines(NEGLIGIBLE, stages=False)
+                if isinstance(quick, Solution):
+                    return self._again(quick, self._by_lines, ("lines", "stages")) if _is_limited(quick) else quick
             # Cells of a plane and time are dearer than lines, and in a nonlinear iteration too dear.
-            both = both and (problem.is_linear or len(problem.domain.space) < 2) and not suits_stages(problem)
+            both = both and (problem.is_linear or len(problem.domain.space) < 2) and not stages
             evolved = self._by_lines(MOST if both else 1.0)
             if isinstance(evolved, Solution):
                 if both and _is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
@@ -112,8 +119,8 @@ class Strategy:
             return solve_wide(*common, device=self.device, **wishes)
         return solve_by_cells(*common, nodes=self.nodes or SINES, **wishes)
 
-    def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
-        """Follow an evolution in time, within a share of the budget."""
+    def _by_lines(self, share: float = 1.0, *, stages: bool = True) -> Solution | Unsuitable:
+        """Follow an evolution in time, within a share of the budget; on cells in space where that suits it."""
         found = evolve(
             self.problem,
             tol=self.tol,
@@ -121,6 +128,7 @@ class Strategy:
             budget=self.budget if share == 1.0 else self.budget.part(share),
             report=lambda *facts: self.report(Progress(*facts)),
             assume_well_posed=self.assume_well_posed,
+            stages=stages,
         )
         if self.device is None or isinstance(found, Unsuitable):
             return found
