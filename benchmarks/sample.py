@@ -32,5 +32,9 @@ SAMPLE = {
     "bodies": ("discs",),
     "families": ("corner 3/2 π", "layer 1e-2", "peak 1e3"),
     "words": ("beam_three_of_four", "channel_with_an_open_end", "l_shape_without_an_edge", "trace_beside_a_stream"),
+    "scales": ("huge_values", "wind_against_a_wall"),
+    "scales_aside": ("two_metals_that_cool", "planet"),
+    "doubts": ("root_of_a_parabola", "string_in_resonance"),
+    "doubts_aside": ("tank_that_fills", "beam_that_falls"),
     "fresh": ("five_layers", "half_disk_mixed", "hares_and_lynxes", "string_without_velocity", "swinging_beam"),
 }

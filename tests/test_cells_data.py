@@ -21,6 +21,7 @@ from internals import (
     refined,
     tails_of,
 )
+from pibls.refinement.standards import FIRST
 from pibls.runtime import RATE
 
 R = sp.Rational
@@ -347,6 +348,6 @@ def test_waves_are_resolved_while_a_comparison_is_within_the_budget():
     needed = len(leaves(ModeRefinement(data.rows).refined(data.rows.layout.root, 1e-6, 10**6)))
     found = {budget: len(leaves(first_tree(data, 1e-6, budget=budget))) for budget in (2.0, 4.5, 16.0)}
     shares = {budget: needed * (PER_CELL + 8.0 * data.rows.width**3) / RATE / budget for budget in found}
-    assert min(shares.values()) < 0.3 < max(shares.values())
+    assert min(shares.values()) < FIRST < max(shares.values())
     for budget, share in shares.items():
-        assert (found[budget] >= needed) == (share <= 0.35)
+        assert (found[budget] >= needed) == (share <= FIRST)

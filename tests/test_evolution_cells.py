@@ -117,7 +117,7 @@ def creeping() -> pb.Problem:
 @pytest.mark.parametrize("make", [heat, cavity, forced, plate, materials, contact, absorbing, creeping])
 def test_exact_solutions_are_met_within_the_tolerance(make):
     problem = make()
-    solution = pb.solve(problem, tol=1e-3)
+    solution = pb.solve(problem, tol=1e-3, time="lines")
     assert (solution.status, solution.diagnostics.method) == ("converged", "Stages")
     assert solution.true_error() <= 3 * solution.error_estimate <= 3e-3
 
@@ -198,7 +198,7 @@ def test_quantities_and_derivatives_of_a_solution():
 
 
 def test_pictures_show_the_cells():
-    solution = pb.solve(heat(), tol=1e-3)
+    solution = pb.solve(heat(), tol=1e-3, time="lines")
     assert solution.plot(at={t: 0.1}, cells=True) is not None
     assert len(solution.network.boxes(np.asarray(solution.problem.domain.bounds))[0]) == (
         solution.network.cells * (len(solution.network.breaks) - 1)

@@ -88,13 +88,13 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
     if coarse.failure:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
-    keep(problem, partial(loop.unfinished, newton.layout, fit))
     if coarse.solved and early:
         # What determines a solution shows on a coarse one, before much is spent on finer ones.
         glance = _uncompared(loop, coarse, Status.STALLED)
         if glance.status == Status.ILL_POSED:
             return glance
         loop.diagnose = None
+    keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
         richer = NewtonFitter(layout, tol, newton.budget, newton.curvature, newton.history)

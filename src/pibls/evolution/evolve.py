@@ -52,6 +52,9 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
+    evolution = find_evolution(problem)
+    if isinstance(evolution, Evolution) and (unsuitable := _opened(evolution, first)) is not None:
+        return unsuitable
     if stages and suits_stages(problem):
         return evolve_on_cells(problem, tolerance, first, budget, report or (lambda *_: None))
     found = followed(problem, tolerance, first, budget, report, assume_well_posed=assume_well_posed)
@@ -73,13 +76,19 @@ def followed(
         return evolution
     with blas_threads(most=1):
         lines = RefinementInTime(evolution, tol, seed, budget, report or (lambda *_: None), assume_well_posed)
-        basis = (
-            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
-        )
-        if basis is not None and leak(evolution, basis) > SLIGHT:
-            name = evolution.multipliers[0].name
-            return Unsuitable(f"the boundary is open to {name}: its flux is not given on all of it")
-        return lines.run(), lines
+        unsuitable = _opened(evolution, seed)
+        return (lines.run(), lines) if unsuitable is None else unsuitable
+
+
+def _opened(evolution: Evolution, seed: int) -> Unsuitable | None:
+    """Return why a flow cannot be followed in time: it leaves by a part of the boundary. None if it stays within."""
+    if not evolution.multipliers:
+        return None
+    with blas_threads(most=1):
+        basis = compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed)))
+        if leak(evolution, basis) <= SLIGHT:
+            return None
+    return Unsuitable(f"the boundary is open to {evolution.multipliers[0].name}: its flux is not given on all of it")
 
 
 def suits_lines(problem: Problem) -> bool:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from pibls.status import Status
+
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
 Record = dict[str, Any]
-_TONES = {"converged": "good", "stalled": "warn", "ill-posed": "bad", "interrupted": "warn"}
+_TONES = {
+    Status.CONVERGED: "good",
+    Status.STALLED: "warn",
+    Status.ILL_POSED: "bad",
+    Status.INTERRUPTED: "warn",
+}
 
 
 class StatusBar:
@@ -79,7 +86,7 @@ class StatusBar:
     def show_answer(self, found: Record) -> None:
         """Say how accurate the solution is, and how to go on if it is not."""
         status = found["status"]
-        head = "" if status == "converged" else f"{status.capitalize()}. "
+        head = "" if status == Status.CONVERGED else f"{status.capitalize()}. "
         lines = [head + found["message"], *([found["parameters"]] if found["parameters"] else [])]
         if found["eigenvalues"]:
             lines.append("Eigenvalues: " + ";  ".join(found["eigenvalues"]))
