@@ -21,6 +21,8 @@ from pibls.evolution.basis import at_times
 from pibls.evolution.form import compiled
 from pibls.evolution.rational import ORDER, data_nodes, data_weights, pole, step_weights, still_weights, term_weights
 from pibls.evolution.resolvent import Past, Resolvent
+from pibls.refinement.standards import NEGLIGIBLE
+from pibls.runtime import available_memory
 
 __all__ = ["CellStages", "States", "Step"]
 
@@ -147,6 +149,9 @@ class CellStages:
     def factors(self, h: float) -> _Factors:
         """Return the factors for steps of a length."""
         if h not in self._factors:
+            # Factors of many lengths would fill the memory; the oldest are the least likely to be needed again.
+            while self._factors and self.memory > NEGLIGIBLE * available_memory():
+                del self._factors[next(iter(self._factors))]
             z = 1.0 / (pole() * h)
             problem, pasts = self.resolvent.at(z)
             solver = TreeSolver(Rows(self.layout.restated(problem)))
