@@ -115,6 +115,7 @@ NAMES = {
     "pibls.problems.manufactured": "manufactured",
     "pibls.problems.evolving": "taylor_green",
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
+    "pibls.refinement.standards": "FIRST",
     "pibls.refinement.stopping": "more_budget",
     "pibls.report.colours": "decades magnitude_scale value_scale",
     "pibls.report.grid_values": "error_names grid_points",

@@ -6,6 +6,7 @@ import sympy as sp
 
 import pibls as pb
 from internals import (
+    FIRST,
     PER_CELL,
     Cell,
     DataRefinement,
@@ -21,7 +22,6 @@ from internals import (
     refined,
     tails_of,
 )
-from pibls.refinement.standards import FIRST
 from pibls.runtime import RATE
 
 R = sp.Rational
