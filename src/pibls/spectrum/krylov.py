@@ -179,7 +179,8 @@ class _Arnoldi:
     def sizes(self, weights: Weights) -> FloatArray:
         """Return the size of functions in the mean square over the domain."""
         squares = ((np.abs(own) ** 2).sum(axis=0).T @ part.integrals for part, own in self._values(weights))
-        return np.asarray(np.sqrt(sum(squares)))
+        # Exact weights of cut parts may be negative, and so may be their sum on a very coarse tree.
+        return np.asarray(np.sqrt(np.abs(sum(squares))))
 
     def _values(self, weights: Weights) -> Iterator[tuple[CellPart, FloatArray]]:
         """Yield functions at the points of every part, shape (fields, points, functions)."""
