@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written as a whole or not at all, and records that JSON can hold."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-__all__ = ["replaced"]
+__all__ = ["finite", "replaced"]
 
 
 def replaced(target: Path, write: Callable[[Path], object]) -> Path:
@@ -60,3 +61,18 @@ def _is_running(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def finite(value: Any) -> Any:
+    """Return a record with None for every number that is not finite.
+
+    >>> finite({"a": [1.0, float("nan")]})
+    {'a': [1.0, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if abs(value) < float("inf") else None
+    return value

@@ -16,6 +16,7 @@ import typer
 from pibls.errors import DeadlineError, InputError, PiblsError, TextError, printable
 from pibls.interrupts import code as interrupted
 from pibls.status import Status
+from pibls.writing import finite
 
 if TYPE_CHECKING:
     from pibls.tuning.progress import Progress
@@ -103,21 +104,6 @@ def to_json(command: str, record: Mapping[str, Any]) -> str:
     '{"schema": 1, "command": "solve", "error": null}'
     """
     return json.dumps({"schema": SCHEMA, "command": command, **finite(record)}, allow_nan=False)
-
-
-def finite(value: Any) -> Any:
-    """Return a record with None for every number that is not finite.
-
-    >>> finite({"a": [1.0, float("nan")]})
-    {'a': [1.0, None]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    if isinstance(value, float):
-        return float(value) if abs(value) < float("inf") else None
-    return value
 
 
 def emit_table(

@@ -7,7 +7,6 @@ and ends with the process that started it. A SIGINT ends a solve with the best s
 from __future__ import annotations
 
 import json
-import math
 import os
 import queue
 import signal
@@ -21,23 +20,9 @@ from pibls.errors import PiblsError
 from pibls.limits import RESOURCE
 from pibls.runtime import format_bytes
 from pibls.studio.workbench import Workbench
+from pibls.writing import finite
 
 _FOREIGN = "The problem could not be handled ({}). Change it, or report it with the problem file."
-
-
-def plain(value: Any) -> Any:
-    """Return a record for JSON, with None for every number that is not finite.
-
-    >>> plain({"a": [1.0, float("nan")]})
-    {'a': [1.0, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value
 
 
 def limit_memory(room: int) -> None:
@@ -68,7 +53,7 @@ def serve(requests: queue.Queue[dict[str, Any]], out: TextIO, room: int) -> None
     """Answer requests for ever."""
 
     def send(record: dict[str, Any]) -> None:
-        out.write(json.dumps(plain(record), allow_nan=False) + "\n")
+        out.write(json.dumps(finite(record), allow_nan=False) + "\n")
         out.flush()
 
     bench = Workbench(lambda progress: send({"progress": progress}))
