@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.branches import Branch, IntArray
+from pibls.cells.branches import Branch
 from pibls.cells.local import Factored, LocalSystem
 from pibls.checks import FloatArray
+from pibls.solvers.dense import Array
 from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem, Load
+from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
+from pibls.solvers.stacks import library, placed, zeros
 
 __all__ = ["Batch", "FactoredTree", "Factors", "Unknowns"]
 
@@ -45,54 +49,48 @@ class Batch:
     system: LeafSystem | None
     load: Load | None
     join: Join | None
-    at: IntArray
-    inner: IntArray
-    weights: FloatArray
-    units: FloatArray
+    at: Array
+    inner: Array
+    weights: Array
+    units: Array
 
     @classmethod
-    def of(cls, branches: Sequence[Branch], factor: Factor, system: LeafSystem | None) -> Batch:
+    def of(cls, branches: Sequence[Branch], factor: Factor, system: LeafSystem | None, device: Any) -> Batch:
         """Make a batch of branches."""
         loads = [branch.load for branch in branches if branch.load is not None]
-        return cls(
-            tuple(branches),
-            factor,
-            system,
-            Load.stacked(loads) if loads else None,
-            branches[0].join,
+        arrays = (
             np.stack([branch.at for branch in branches]),
             np.stack([branch.inner_at for branch in branches]),
             np.array([branch.weight for branch in branches]),
             np.stack([branch.units for branch in branches]),
         )
-
-    def halves(self, of: dict[Branch, FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Return two stacks with the values of the first and the second halves of all branches."""
-        one, two = (np.stack([of[branch.halves[k]] for branch in self.branches]) for k in (0, 1))
-        return one, two
+        load = Load.stacked(loads).placed(device) if loads else None
+        at, inner, weights, units = (placed(array, device) for array in arrays)
+        return cls(tuple(branches), factor, system, load, branches[0].join, at, inner, weights, units)
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Values of the unknowns: ``own`` and ``shared`` ones of every part, and the balance sums of every branch."""
+    """Values of the unknowns: ``own`` and ``shared`` ones of every part, and the balance sums of all branches."""
 
-    own: dict[Batch, FloatArray]
-    shared: dict[Batch, FloatArray]
-    sums: dict[Branch, FloatArray]
+    own: dict[Batch, Array]
+    shared: dict[Batch, Array]
+    sums: Array
 
     def changed(self, change: Unknowns) -> Unknowns:
         """Return these unknowns plus a change."""
         own = {batch: value + change.own[batch] for batch, value in self.own.items()}
         shared = {batch: value + change.shared[batch] for batch, value in self.shared.items()}
-        return Unknowns(own, shared, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
+        return Unknowns(own, shared, self.sums + change.sums)
 
     @property
     def norms(self) -> FloatArray:
         """L2 size of the solution for each right-hand side; cut parts contribute their shared unknowns only."""
         found = 0.0
         for batch, own in self.own.items():
-            whole = np.array([branch.sample.whole for branch in batch.branches])
-            found = found + np.square(self.shared[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
+            whole = [number for number, branch in enumerate(batch.branches) if branch.sample.whole]
+            for values in (self.shared[batch], own if len(whole) == len(own) else own[whole]):
+                found = found + to_host((values * values).sum(axis=(0, 1)))
         return np.asarray(np.sqrt(found))
 
 
@@ -152,11 +150,11 @@ class Factors:
             for k, branch in enumerate(some):
                 assert branch.system is not None
                 branch.system.place(own.member(min(k, own.count - 1)))
-            batch = Batch.of(some, own.factor, own.system)
+            batch = Batch.of(some, own.factor, own.system, self.elimination.device)
             yield batch
             scales = batch.weights[:, None] * batch.units
-            for k, branch in enumerate(some):
-                tokens[branch] = self._token((branch.system, scales[k].tobytes()), before)
+            for k, scale in enumerate(to_host(scales)):
+                tokens[some[k]] = self._token((some[k].system, scale.tobytes()), before)
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
@@ -167,9 +165,10 @@ class Factors:
         """Factorise those systems of parts that have no factor yet."""
         missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
         for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
-            stack = LeafSystem.stacked([own.rows for own in some])
+            known = [own.rows if own.factored is None else own.rows.placed(None) for own in some]
+            stack = LeafSystem.stacked(known).placed(self.elimination.device)
             for factor, which in self.elimination.leaves(stack):
-                mine = stack if len(which) == len(some) else LeafSystem.stacked([some[n].rows for n in which])
+                mine = stack if len(which) == len(some) else stack.taken(which)
                 for k, number in enumerate(which):
                     some[number].place(Factored(self.elimination, factor, mine, k))
 
@@ -204,7 +203,7 @@ class Factors:
                 token = tokens[branch]
                 self._known[token] = factor, min(k, len(factor.triangle) - 1)
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
-            yield Batch.of(own, factor, None)
+            yield Batch.of(own, factor, None, self.elimination.device)
 
 
 def _stacks(items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
@@ -236,10 +235,18 @@ def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[lis
 
 def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
     """Return a stack of the given members of other stacks."""
-    return Front(
-        np.concatenate([front.rows[number : number + 1] for front, number in fronts]),
-        np.concatenate([front.sizes[number : number + 1] for front, number in fronts]),
-    )
+    stacks: dict[Front, tuple[list[int], list[int]]] = {}
+    for place, (front, number) in enumerate(fronts):
+        places, numbers = stacks.setdefault(front, ([], []))
+        places.append(place)
+        numbers.append(number)
+    found = Front.stacked([front.taken(numbers) for front, (_, numbers) in stacks.items()])
+    order = [place for places, _ in stacks.values() for place in places]
+    return found if len(stacks) == 1 else found.taken(np.argsort(order))
+
+
+Sources = tuple[tuple[Batch, Any, Any], ...]
+"""For branches of a batch: batches of their halves, the numbers of the branches, and those of their halves there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +271,46 @@ class FactoredTree:
     last: Factor
     total: int
 
+    @cached_property
+    def _numbers(self) -> dict[Branch, int]:
+        """Number of each branch, batch by batch."""
+        return {branch: k for k, branch in enumerate(own for batch in self.batches for own in batch.branches)}
+
+    @cached_property
+    def halves(self) -> dict[Batch, tuple[Array, Array, Array]]:
+        """For each batch, the numbers of its branches; for unions those of their first and second halves, too."""
+        numbers, device, found = self._numbers, self.elimination.device, {}
+        for batch in self.batches:
+            own = [[numbers[branch] for branch in batch.branches]]
+            own += [[numbers[branch.halves[k]] for branch in batch.branches] if batch.join else [] for k in (0, 1)]
+            one, two, three = (placed(np.array(some, dtype=np.int64), device) for some in own)
+            found[batch] = one, two, three
+        return found
+
+    @cached_property
+    def _sources(self) -> dict[Batch, tuple[Sources, Sources]]:
+        """Where the halves of unions stand in other batches."""
+        where = {branch: (batch, k) for batch in self.batches for k, branch in enumerate(batch.branches)}
+        found = {}
+        for batch in self.batches:
+            sides = []
+            for half in (0, 1) if batch.join else ():
+                groups: dict[Batch, tuple[list[int], list[int]]] = {}
+                for k, branch in enumerate(batch.branches):
+                    source, number = where[branch.halves[half]]
+                    mine, theirs = groups.setdefault(source, ([], []))
+                    mine.append(k)
+                    theirs.append(number)
+                sides.append(tuple((source, *pair) for source, pair in groups.items()))
+            if sides:
+                found[batch] = sides[0], sides[1]
+        return found
+
+    @property
+    def counts(self) -> FloatArray:
+        """Weights of the balance sums of all branches, in the order of these."""
+        return np.array([branch.counts for batch in self.batches for branch in batch.branches])
+
     @property
     def loads(self) -> dict[Batch, Load]:
         """The right-hand sides of the problem, for all batches of parts."""
@@ -284,7 +331,7 @@ class FactoredTree:
             if batch.system is not None
         }
 
-    def solved(self, loads: dict[Batch, Load], sums: dict[Branch, FloatArray] | None = None) -> Unknowns:
+    def solved(self, loads: dict[Batch, Load], sums: Array | None = None) -> Unknowns:
         """Return the unknowns for given loads; with ``sums``, the correction that also cancels these balance sums."""
         lifted = {}
         for batch, load in loads.items():
@@ -292,54 +339,63 @@ class FactoredTree:
             lifted[batch] = batch.factor.lifted(batch.system, load)
         return self.up(lifted, sums)
 
-    def up(
-        self,
-        lifted: dict[Batch, tuple[FloatArray, FloatArray]],
-        sums: dict[Branch, FloatArray] | None = None,
-    ) -> Unknowns:
+    def up(self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None) -> Unknowns:
         """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
-        sides = next(iter(lifted.values()))[0].shape[2]
-        rights: dict[Batch, FloatArray] = {}
-        fronts: dict[Branch, FloatArray] = {}
-        none = np.zeros((1, len(self.top.counts), sides))
+        sample = next(iter(lifted.values()))[0]
+        sides, count = sample.shape[2], len(self.top.counts)
+        given = zeros((len(self._numbers), count, sides), sample) if sums is None else -sums
+        rights: dict[Batch, Array] = {}
+        fronts: dict[Batch, Array] = {}
         for batch in self.batches:
             if batch.join is None:
                 rights[batch], front = lifted[batch]
                 front = self.elimination.raised(front, batch.weights, batch.weights[:, None] * batch.units)
             else:
-                nothing = np.broadcast_to(none, (len(batch.branches), *none.shape[1:]))
-                one, two = (nothing, nothing) if sums is None else batch.halves(sums)
-                right = self.elimination.union(*batch.halves(fronts), (-one, -two), batch.join)
+                one, two = (self._taken(fronts, own, len(batch.branches)) for own in self._sources[batch])
+                _, first, second = self.halves[batch]
+                right = self.elimination.union(one, two, (given[first], given[second]), batch.join)
                 rights[batch], front = batch.factor.up(right)
-            fronts.update(zip(batch.branches, front, strict=True))
-        given = none if sums is None else -sums[self.top][None]
-        right = self.elimination.whole(fronts[self.top][None], given, self.top.counts)
-        return self.down(rights, self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides))))
+            fronts[batch] = front
+        right = self.elimination.whole(fronts[self.batches[-1]], given[-1:], self.top.counts)
+        return self.down(rights, self.last.down(self.last.up(right)[0], zeros((1, 0, sides), right)))
 
-    def down(self, rights: dict[Batch, FloatArray], top: FloatArray, *, probing: bool = False) -> Unknowns:
+    @staticmethod
+    def _taken(fronts: dict[Batch, Array], sources: Sources, count: int) -> Array:
+        """Return the values of the halves of branches as one stack."""
+        sample = fronts[sources[0][0]]
+        found = zeros((count, *sample.shape[1:]), sample)
+        for batch, mine, theirs in sources:
+            found[mine] = fronts[batch][theirs]
+        return found
+
+    def down(self, rights: dict[Batch, Array], top: Array, *, probing: bool = False) -> Unknowns:
         """Return the unknowns of all parts by back substitution from the root down."""
-        found = Unknowns({}, {}, {self.top: top[0]})
-        shared = np.zeros((self.total, top.shape[2]))
+        sides, count = top.shape[2], len(self.top.counts)
+        found = Unknowns({}, {}, zeros((len(self._numbers), count, sides), top))
+        found.sums[-1] = top[0]
+        shared = zeros((self.total, sides), top)
         for batch in reversed(self.batches):
-            total = np.stack([found.sums[branch] for branch in batch.branches])
-            around = np.concatenate([total, shared[batch.at]], axis=1)
+            numbers, first, second = self.halves[batch]
+            total = found.sums[numbers]
+            around = library(total).concat([total, shared[batch.at]], axis=1)
             if batch.join is None:
                 found.shared[batch] = around * batch.units[:, :, None]
                 found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue
             own = batch.factor.down(rights[batch], around, probing=probing)
-            count = total.shape[1]
             shared[batch.inner] = own[:, count:]
-            for branch, whole, second in zip(batch.branches, total, own[:, :count], strict=True):
-                found.sums[branch.halves[0]], found.sums[branch.halves[1]] = whole - second, second
+            found.sums[first], found.sums[second] = total - own[:, :count], own[:, :count]
         return found
 
     def probed(self, rng: np.random.Generator) -> Unknowns:
         """Return the unknowns for random right-hand sides of all branches, to measure the sensitivity."""
-        top = self.last.down(rng.standard_normal((1, self.last.own, 1)), np.zeros((1, 0, 1)), probing=True)
-        rights = {
-            batch: rng.standard_normal((len(batch.branches), batch.factor.own, 1)) for batch in reversed(self.batches)
-        }
+
+        def drawn(*shape: int) -> Array:
+            return placed(rng.standard_normal(shape), self.elimination.device)
+
+        first = drawn(1, self.last.own, 1)
+        top = self.last.down(first, zeros((1, 0, 1), first), probing=True)
+        rights = {batch: drawn(len(batch.branches), batch.factor.own, 1) for batch in reversed(self.batches)}
         return self.down(rights, top, probing=True)
 
     @property

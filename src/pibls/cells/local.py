@@ -95,8 +95,7 @@ class Factored:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
         if numbers == list(range(self.count)):
             return Factored(self.elimination, self.factor, self.system, 0)
-        system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
-        return Factored(self.elimination, self.factor.taken(numbers), system, 0)
+        return Factored(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
 
     def member(self, number: int) -> Factored:
         """Return another member of the same stack."""
@@ -132,8 +131,7 @@ class LocalSystem:
     def place(self, factored: Factored) -> None:
         """Store a factor; the rows become a member of its stack."""
         self.factored = factored
-        system, one = factored.system, slice(factored.number, factored.number + 1)
-        self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
+        self.rows = factored.system.taken(slice(factored.number, factored.number + 1))
 
     @property
     def work(self) -> float:
