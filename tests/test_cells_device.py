@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import Grams
 
 pytest.importorskip("torch")
 
@@ -55,3 +56,17 @@ def test_cells_carry_their_device_and_a_wrong_one_is_refused():
 def test_auto_is_numpy_where_torch_has_no_gpu(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert "device" not in pb.solve(pb.problems.helmholtz(), tol=1e-3, device="auto").diagnostics.settings
+
+
+def test_a_tree_too_large_for_a_device_is_solved_on_the_processor(monkeypatch):
+    wanted = pb.solve(pb.problems.helmholtz(), tol=1e-3)
+    here = type(Grams()).joined
+
+    def full(self, *fronts):
+        if self.device is not None:
+            raise RuntimeError("CUDA out of memory")
+        return here(self, *fronts)
+
+    monkeypatch.setattr(Grams, "joined", full)
+    found = pb.solve(pb.problems.helmholtz(), tol=1e-3, device="cpu")
+    assert found.error_estimate == wanted.error_estimate

@@ -21,7 +21,8 @@ from pibls.solvers.stacks import library, placed, zeros
 
 __all__ = ["Batch", "FactoredTree", "Factors", "Unknowns"]
 
-_TOGETHER = 2**18  # numbers in a stack: larger stacks are no faster, because their memory is not reused
+# Numbers in a stack. A processor is no faster on larger ones, because their memory is not reused; a device is.
+_TOGETHER = {False: 2**18, True: 2**25}
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ class Factors:
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
         missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
-        for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
+        for some in self._stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
             known = [own.rows if own.factored is None else own.rows.placed(None) for own in some]
             stack = LeafSystem.stacked(known).placed(self.elimination.device)
             for factor, which in self.elimination.leaves(stack):
@@ -189,7 +190,7 @@ class Factors:
             elif token not in self._known:
                 missing.setdefault(token, branch)
         sizes = [((token, branch), branch.join) for token, branch in missing.items()]
-        for some in _stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
+        for some in self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
             join = some[0][1].join
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
             factor = self.elimination.joined(one, two, join)
@@ -205,16 +206,16 @@ class Factors:
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
             yield Batch.of(own, factor, None, self.elimination.device)
 
-
-def _stacks(items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
-    """Yield items with equal keys in groups, each as large as a stack may be."""
-    groups: dict[Hashable, list[Any]] = {}
-    for item, key in items:
-        groups.setdefault(key, []).append(item)
-    for group in groups.values():
-        step = max(1, int(_TOGETHER // max(size(group[0]), 1)))
-        for start in range(0, len(group), step):
-            yield group[start : start + step]
+    def _stacks(self, items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
+        """Yield items with equal keys in groups, each as large as a stack may be."""
+        groups: dict[Hashable, list[Any]] = {}
+        for item, key in items:
+            groups.setdefault(key, []).append(item)
+        most = _TOGETHER[self.elimination.device is not None]
+        for group in groups.values():
+            step = max(1, int(most // max(size(group[0]), 1)))
+            for start in range(0, len(group), step):
+                yield group[start : start + step]
 
 
 def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[list[Branch], list[Any]]]:

@@ -110,8 +110,8 @@ class LocalSystem:
 
     Attributes
     ----------
-    rows
-        The rows; those that define the balance sums are heavy.
+    made
+        The rows, until they are a member of a stack of factorised systems.
     sizes
         Number of shared unknowns in each place.
     averaged
@@ -122,7 +122,7 @@ class LocalSystem:
         The factor of the system, once it is factorised.
     """
 
-    rows: LeafSystem
+    made: LeafSystem | None
     sizes: tuple[int, ...]
     averaged: tuple[Stated, ...] = ()
     interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
@@ -130,8 +130,15 @@ class LocalSystem:
 
     def place(self, factored: Factored) -> None:
         """Store a factor; the rows become a member of its stack."""
-        self.factored = factored
-        self.rows = factored.system.taken(slice(factored.number, factored.number + 1))
+        self.factored, self.made = factored, None
+
+    @property
+    def rows(self) -> LeafSystem:
+        """The rows; those that define the balance sums are heavy."""
+        if self.made is not None:
+            return self.made
+        assert self.factored is not None
+        return self.factored.system.taken(slice(self.factored.number, self.factored.number + 1))
 
     @property
     def work(self) -> float:

@@ -176,11 +176,16 @@ class TreeSolver:
         return solved, self._tree.left(loads, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
-        """Factorise the last tree; None if Gram matrices fail."""
+        """Factorise the last tree; None if Gram matrices fail. A tree too large for a device is factorised in NumPy."""
         try:
             return factors.of(self._branches, self.branches.total)
         except DependentError:
             return None
+        except RuntimeError as error:
+            if factors.elimination.device is None or "out of memory" not in str(error):
+                raise
+        self._factors = Factors(Grams())
+        return self._factorised(self._factors)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most.
