@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,7 @@ def sweep(
         raise typer.Exit(code)
 
 
-def _axes(given: list[str], parameters: Mapping[str, Any]) -> dict[str, list[float]]:
+def _axes(given: list[str], parameters: Sequence[str]) -> dict[str, list[float]]:
     """Return the values of parameters by name, or refuse those that the file does not have."""
     axes = {name: values_of(name, text) for name, text in assigned(given).items()}
     if strange := sorted(set(axes) - set(parameters)):
