@@ -176,22 +176,33 @@ class LocalSystems:
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
         if part not in self._made:
-            self._made[part] = self.rows.of(part)
+            (self._made[part],) = self.rows.of([part])
         return self._made[part]
 
-    def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...]]:
-        """Return the system of a part with given faces, and the faces in the order of its rows."""
-        self.count += 1
-        self.work += PER_CELL
-        rows = self.part_rows(part)
-        key, alike = self._configuration(part, faces, rows)
-        system = self._alike.get(key) if key is not None else None
-        if system is None:
-            system = self._made_of(part, alike, rows)
-            self.work += system.work
-            if key is not None:
-                self._alike[key] = system
-        return system, alike
+    def of(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
+        """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
+        self.count += len(held)
+        self.work += PER_CELL * len(held)
+        new = [part for part in held if part not in self._made]
+        self._made.update(zip(new, self.rows.of(new), strict=True))
+        ordered = {part: self._configuration(part, faces, self._made[part]) for part, faces in held.items()}
+        first: dict[Any, CellPart] = {}
+        for part, (key, _) in ordered.items():
+            if key is None or key not in self._alike:
+                first.setdefault(part if key is None else key, part)
+        made = {part: self._made_of(part, ordered[part][1], traced) for part, traced in self._traced(first, ordered)}
+        self.work += sum(system.work for system in made.values())
+        self._alike.update({key: made[part] for key, part in first.items() if key is not part})
+        return [(self._alike[key] if key is not None else made[part], alike) for part, (key, alike) in ordered.items()]
+
+    def _traced(
+        self, first: dict[Any, CellPart], ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]
+    ) -> Iterator[tuple[CellPart, dict[Face, FloatArray]]]:
+        """Yield parts with their rows on faces; functions are evaluated for all of them together."""
+        pairs = [(part, face) for part in first.values() for face in ordered[part][1] if isinstance(face, Face)]
+        blocks = iter(self.rows.traces.of(pairs))
+        for part in first.values():
+            yield part, {face: next(blocks) for face in ordered[part][1] if isinstance(face, Face)}
 
     def right_hand_sides(
         self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None
@@ -254,18 +265,16 @@ class LocalSystems:
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> LocalSystem:
-        """Return the system of a part."""
-        own = [face for face in faces if not isinstance(face, Link)]
-        traced = [self.rows.traces.of(part, face, rows.units) for face in own]
-        carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
-        shared = self.shared(faces)
+    def _made_of(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> LocalSystem:
+        """Return the system of a part, given its rows on faces."""
+        rows, shared = self._made[part], self.shared(faces)
+        carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
         known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
         columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
-        below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
+        below, width = np.vstack([rows.condition, *traced.values()]), count + sum(sizes)
         bottom = np.zeros((len(below), width))
         row = len(rows.value)
         for face, matrix in carried.items():

@@ -144,10 +144,14 @@ class ReferenceNetwork:
     ) -> list[FloatArray]:
         """Return linear differential forms of all functions at points of the cube, or sums of these with weights.
 
-        Nodes are summed up, by rows of weights on the left, before they become functions, which takes most of the work.
+        Weights have the shape (stacks, sums, points of a stack). Nodes are summed up before they become functions,
+        because that takes most of the work.
         """
         nodes = self.network.combine(X, forms)
-        return [(own if left is None else left @ own) @ self.transform for own in nodes]
+        if left is not None:
+            stacks, sums, points = left.shape
+            nodes = [(left @ own.reshape(stacks, points, -1)).reshape(stacks * sums, -1) for own in nodes]
+        return [own @ self.transform for own in nodes]
 
     @cached_property
     def memory(self) -> Memory:
