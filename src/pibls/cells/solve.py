@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
+from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
+from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.layout import Layout
 from pibls.cells.local import LocalSystems, by_singularity
 from pibls.cells.parts import CellPart, part_values
