@@ -1,4 +1,4 @@
-"""A flux is continuous with all of its terms: sources that jump, and laws that differ between materials, bend solutions."""
+"""Fluxes are continuous with all their terms: sources and laws that differ between materials bend solutions."""
 
 from __future__ import annotations
 
