@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,19 @@ class Factors:
     _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
 
-    def of(self, branches: Sequence[Branch], total: int) -> FactoredTree:
-        """Factorise the branches of a tree with ``total`` shared unknowns."""
+    def of(
+        self,
+        branches: Sequence[Branch],
+        total: int,
+        given: Mapping[Branch, Front] | None = None,
+        *,
+        whole: bool = True,
+    ) -> FactoredTree:
+        """Factorise the branches of a tree with ``total`` shared unknowns.
+
+        Branches that were factorised elsewhere are ``given`` by their fronts. A tree that is not the ``whole`` one
+        eliminates no unknowns of its root: its last factor has the front of the root.
+        """
         levels: dict[int, list[Branch]] = {}
         for branch in branches:
             levels.setdefault(branch.level, []).append(branch)
@@ -121,13 +133,17 @@ class Factors:
         tokens: dict[Branch, int] = {}
         fronts: dict[int, tuple[Front, int]] = {}
         batches: list[Batch] = []
+        for branch, front in (given or {}).items():
+            tokens[branch] = self._token(branch, {})
+            fronts[tokens[branch]] = front, 0
         for level in sorted(levels):
             if level == 0:
                 batches += self._parts(levels[level], tokens, fronts, before[1])
             else:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
-        last = self.elimination.last(top.taken([number]), branches[-1].counts)
+        front, none = top.taken([number]), np.empty((1, 0, 0))
+        last = self.elimination.last(front, branches[-1].counts) if whole else Factor(none, none, front)
         return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
@@ -298,9 +314,19 @@ class FactoredTree:
         sums: dict[Branch, FloatArray] | None = None,
     ) -> Unknowns:
         """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
-        sides = next(iter(lifted.values()))[0].shape[2]
+        rights, fronts = self.raised(lifted, sums)
+        return self.down(rights, self.ended(fronts, sums))
+
+    def raised(
+        self,
+        lifted: dict[Batch, tuple[FloatArray, FloatArray]],
+        sums: dict[Branch, FloatArray] | None = None,
+        given: Mapping[Branch, FloatArray] | None = None,
+    ) -> tuple[dict[Batch, FloatArray], dict[Branch, FloatArray]]:
+        """Return the right-hand sides of own unknowns and of the fronts of all branches; some may be given."""
         rights: dict[Batch, FloatArray] = {}
-        fronts: dict[Branch, FloatArray] = {}
+        fronts: dict[Branch, FloatArray] = dict(given or {})
+        sides = next(chain((own for own, _ in lifted.values()), fronts.values())).shape[-1]
         none = np.zeros((1, len(self.top.counts), sides))
         for batch in self.batches:
             if batch.join is None:
@@ -312,14 +338,30 @@ class FactoredTree:
                 right = self.elimination.union(*batch.halves(fronts), (-one, -two), batch.join)
                 rights[batch], front = batch.factor.up(right)
             fronts.update(zip(batch.branches, front, strict=True))
-        given = none if sums is None else -sums[self.top][None]
-        right = self.elimination.whole(fronts[self.top][None], given, self.top.counts)
-        return self.down(rights, self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides))))
+        return rights, fronts
 
-    def down(self, rights: dict[Batch, FloatArray], top: FloatArray, *, probing: bool = False) -> Unknowns:
-        """Return the unknowns of all parts by back substitution from the root down."""
+    def ended(self, fronts: dict[Branch, FloatArray], sums: dict[Branch, FloatArray] | None = None) -> FloatArray:
+        """Return the balance sums of the whole tree."""
+        front = fronts[self.top][None]
+        count, sides = len(self.top.counts), front.shape[2]
+        given = np.zeros((1, count, sides)) if sums is None else -sums[self.top][None]
+        right = self.elimination.whole(front, given, self.top.counts)
+        return self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides)))
+
+    def down(
+        self,
+        rights: dict[Batch, FloatArray],
+        top: FloatArray,
+        shared: FloatArray | None = None,
+        *,
+        probing: bool = False,
+    ) -> Unknowns:
+        """Return the unknowns of all parts by back substitution from the root down.
+
+        ``shared`` has the shared unknowns of the root, if it has any, and is filled with all others.
+        """
         found = Unknowns({}, {}, {self.top: top[0]})
-        shared = np.zeros((self.total, top.shape[2]))
+        shared = np.zeros((self.total, top.shape[2])) if shared is None else shared
         for batch in reversed(self.batches):
             total = np.stack([found.sums[branch] for branch in batch.branches])
             around = np.concatenate([total, shared[batch.at]], axis=1)
