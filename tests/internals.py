@@ -5,6 +5,7 @@ from typing import Any
 
 # Names by the module that has them.
 NAMES = {
+    "pibls.cells.cluster": "ClusterSolver ClusterWorkers",
     "pibls.cells.coarse": "CoarseAttempts",
     "pibls.cells.contours": "contours",
     "pibls.cells.corner_singularities": "powers",

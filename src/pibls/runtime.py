@@ -20,7 +20,7 @@ from pibls.errors import ResourceError
 from pibls.limits import RESOURCE, room
 
 __all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
-__all__ += ["require_memory"]
+__all__ += ["is_dask", "require_memory"]
 
 RATE = 1e10
 """Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""
@@ -96,6 +96,15 @@ def require_memory(nbytes: float, what: str, remedy: str) -> None:
         f"{what} needs {format_bytes(nbytes)} of memory, and {format_bytes(free)} are available. At most "
         f"{share} of that size would fit. {remedy}"
     )
+
+
+def is_dask(given: object) -> bool:
+    """Return whether something is a client of a Dask cluster, without importing Dask.
+
+    >>> is_dask(4)
+    False
+    """
+    return type(given).__module__.partition(".")[0] == "distributed" and hasattr(given, "get_executor")
 
 
 def format_bytes(nbytes: float) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from pibls.cells import subtrees
 from pibls.cells.batches import Batch, FactoredTree, Factors
 from pibls.cells.branches import Branch, Branches
-from pibls.cells.order import Pair
+from pibls.cells.order import Pair, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import ITERATIONS, REFINEMENTS, Fit, TreeSolver
@@ -32,14 +32,14 @@ from pibls.errors import SolveError
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solvers.elimination import DependentError
 
-__all__ = ["ClusterSolver"]
+__all__ = ["ClusterSolver", "ClusterWorkers"]
 
 _PER_WORKER = 4  # subtrees, so that workers are equally busy although subtrees differ
 _FEWEST = 4  # parts of a subtree; below, sending takes longer than solving
 
 
 @dataclass(frozen=True, eq=False)
-class _Crew:
+class ClusterWorkers:
     """The workers of a cluster."""
 
     client: Any
@@ -47,16 +47,16 @@ class _Crew:
     @property
     def workers(self) -> list[str]:
         """Addresses of all workers, in order."""
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        return sorted(self.client.nthreads())
 
     @property
     def machines(self) -> int:
         """How many machines they run on."""
-        return len({own["host"] for own in self.client.scheduler_info(n_workers=-1)["workers"].values()})
+        return len({address.rpartition(":")[0] for address in self.workers})
 
-    def everywhere(self, what: Any) -> Any:
-        """Send something to all workers."""
-        return self.client.scatter(what, broadcast=True, direct=True, hash=False)
+    def told(self, what: Any) -> Any:
+        """Return something as the result of a task: workers pass it on, and it is not lost with any of them."""
+        return self.client.submit(_same, what, pure=False)
 
     def do(self, function: Callable[..., Any], *given: Any, owner: str) -> Any:
         """Have a worker call a function; another one does if it is lost."""
@@ -99,7 +99,7 @@ class _Unknowns:
 class _FarTree:
     """A factorised tree: subtrees on workers, and the branches above them here."""
 
-    crew: _Crew
+    crew: ClusterWorkers
     pieces: list[_Piece]
     tree: FactoredTree
     numbers: float
@@ -211,11 +211,15 @@ class ClusterSolver(TreeSolver):
     @property
     def memory(self) -> float:
         """Bytes held by the last solution on each machine, approximately."""
-        return super().memory if self._far is None else 8.0 * self._far.numbers / max(_Crew(self.client).machines, 1)
+        return (
+            super().memory
+            if self._far is None
+            else 8.0 * self._far.numbers / max(ClusterWorkers(self.client).machines, 1)
+        )
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
-        crew = _Crew(self.client)
+        crew = ClusterWorkers(self.client)
         workers = crew.workers
         parts = self.layout.parts_of(leaves(root))
         if not workers or len(parts) < _FEWEST * _PER_WORKER * len(workers):
@@ -269,12 +273,14 @@ class ClusterSolver(TreeSolver):
                 break
         return found
 
-    def _factorised_far(self, crew: _Crew, workers: list[str], root: Cell, pieces: Mapping[Path, int]) -> _FarTree:
+    def _factorised_far(
+        self, crew: ClusterWorkers, workers: list[str], root: Cell, pieces: Mapping[Path, int]
+    ) -> _FarTree:
         """Have all subtrees factorised, and join their fronts."""
         paths = [path for path, count in pieces.items() if count]
         self._owners = _owners(paths, pieces, workers, self._owners)
         every = {path: tuple(self.layout.parts_of(leaves(at_path(root, path)))) for path in paths}
-        recipe = crew.everywhere(Recipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
+        recipe = crew.told(Recipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
         made = [crew.do(Subtree.made, recipe, path, owner=self._owners[path]) for path in paths]
         told = crew.gathered(
             [crew.do(subtrees.told, own, owner=self._owners[path]) for own, path in zip(made, paths, strict=True)]
@@ -285,7 +291,13 @@ class ClusterSolver(TreeSolver):
         for own in told:
             holders.update(dict(zip(own.places, own.part_counts, strict=True)))
         fronts = {branch: own.front for branch, own in zip(found, told, strict=True)}
-        branches = above.joined(list(found), _order(root, {path: n for n, path in enumerate(paths)}), holders, {})
+        order = cheapest(
+            _order(root, {path: number for number, path in enumerate(paths)}),
+            [dict(zip(own.places, own.sizes, strict=True)) for own in told],
+            range(len(told)),
+            len(self.rows.equations),
+        )
+        branches = above.joined(list(found), order, holders, {})
         tree = Factors(elimination_of(self._rotations)).of(branches, above.total, fronts)
         joined = above.work + math.fsum(own.work[1] for own in told)
         self.local.work += math.fsum(own.work[0] for own in told)
@@ -318,6 +330,10 @@ class ClusterSolver(TreeSolver):
             )
         setting: Setting = self._setting
         return setting
+
+
+def _same(what: Any) -> Any:
+    return what
 
 
 def _branch(branches: Branches, told: Told, parts: tuple[CellPart, ...]) -> Branch:

@@ -108,6 +108,13 @@ class _Home:
     rows: Rows
     unit: FloatArray
     solvers: dict[Path, tuple[TreeSolver, dict[bool, Factors]]] = field(default_factory=dict)
+    _last: tuple[Splits, Cell] | None = None
+
+    def tree(self, splits: Splits) -> Cell:
+        """Return a tree; the last one is kept, because its subtrees ask for it one after the other."""
+        if self._last is None or self._last[0] != splits:
+            self._last = splits, _grown(self.rows.layout.root, iter(splits))
+        return self._last[1]
 
     def solver(self, path: Path, paths: Sequence[Path]) -> tuple[TreeSolver, dict[bool, Factors]]:
         """Return the solver of a subtree; those of subtrees that are gone are dropped."""
@@ -142,7 +149,7 @@ class Subtree:
         """Assemble and factorise a subtree."""
         with _ONE_AT_A_TIME, blas_threads(1):
             home = _home(recipe.setting)
-            root = _grown(home.rows.layout.root, iter(recipe.splits))
+            root = home.tree(recipe.splits)
             solver, factors = home.solver(path, recipe.paths)
             before = solver.local.work, solver.branches.work
             branches = solver.branches.of(root, at_path(root, path))
