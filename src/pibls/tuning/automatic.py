@@ -161,10 +161,10 @@ def solve(
         _check_method(method, points, guessed)
     if time is not None:
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
-    if device is not None:
-        _check_device(device, time, method)
     if cluster is not None:
         _check_cluster(cluster, device)
+    if device is not None:
+        _check_device(device, time, method)
     if problem.parameters:
         refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
