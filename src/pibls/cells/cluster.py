@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from pibls.cells import subtrees
-from pibls.cells.batches import Batch, FactoredTree, Factors
+from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
+from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.order import Pair, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -84,7 +85,6 @@ class _Piece:
     owner: str
     subtree: Any  # the future of a Subtree
     parts: tuple[CellPart, ...]
-    branch: Branch
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class _Unknowns:
     """Unknowns of all subtrees, on their workers, and the balance sums of the branches above."""
 
     values: list[Any]
-    sums: dict[Branch, FloatArray]
+    sums: FloatArray
 
 
 @dataclass(eq=False)
@@ -131,38 +131,28 @@ class _FarTree:
             for own, piece in zip(risen, self.pieces, strict=True)
         ]
         fronts = self.crew.gathered(sent)
-        sums = None if before is None else before.sums
-        given = {piece.branch: front for piece, front in zip(self.pieces, fronts, strict=True)}
-        rights, every = self.tree.raised({}, sums, given)
-        return self.lowered(risen, rights, self.tree.ended(every, sums), before)
+        none = np.empty((1, 0, fronts[0].shape[2]))
+        lifted = {batch: (none, front) for batch, front in zip(self.batches, fronts, strict=True)}
+        return self.lowered(risen, self.tree.up(lifted, None if before is None else before.sums), before)
 
     def lowered(
-        self,
-        risen: list[Any],
-        rights: dict[Batch, FloatArray],
-        top: FloatArray,
-        before: _Unknowns | None,
-        *,
-        probing: bool = False,
+        self, risen: list[Any], found: Unknowns, before: _Unknowns | None, *, probing: bool = False
     ) -> _Unknowns:
-        """Return the unknowns by back substitution, added to those before."""
-        shared = np.zeros((self.tree.total, top.shape[2]))
-        found = self.tree.down(rights, top, shared, probing=probing).sums
-        around = [(found[piece.branch], shared[piece.branch.at]) for piece in self.pieces]
+        """Return the unknowns by back substitution, from those above the subtrees, added to those before."""
+        around = [found.shared[batch][0] for batch in self.batches]
         old = self.same(None) if before is None else before.values
         values = self.each(subtrees.lowered, risen, around, old, self.same(probing))
-        if before is not None:
-            found = {branch: own + before.sums[branch] for branch, own in found.items()}
-        return _Unknowns(values, found)
+        return _Unknowns(values, found.sums if before is None else found.sums + before.sums)
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """The subtrees as batches of the tree above."""
+        return self.tree.batches[: len(self.pieces)]
 
     def probed(self, seed: int) -> _Unknowns:
         """Return the unknowns for random right-hand sides of all branches."""
-        rng = np.random.default_rng((seed, 5))
-        last = self.tree.last
-        top = last.down(rng.standard_normal((1, last.own, 1)), np.zeros((1, 0, 1)), probing=True)
-        rights = {own: rng.standard_normal((len(own.branches), own.factor.own, 1)) for own in self.tree.batches}
         risen = self.each(subtrees.drawn, [(seed, 5, number) for number in range(len(self.pieces))])
-        return self.lowered(risen, rights, top, None, probing=True)
+        return self.lowered(risen, self.tree.probed(np.random.default_rng((seed, 5))), None, probing=True)
 
     def change(self, unknowns: _Unknowns) -> float:
         """Return the size of the last change of unknowns, relative to those before."""
@@ -180,9 +170,8 @@ class _FarTree:
 
     def missed(self, unknowns: _Unknowns) -> float:
         """Return the squared norm of all rows and balance sums times unknowns."""
-        above = [own * branch.counts[:, None] for branch, own in unknowns.sums.items() if branch.halves]
-        far = self.gathered(subtrees.missed, unknowns.values)
-        return math.fsum([*far, *(float(np.square(own).sum()) for own in above)])
+        above = (self.tree.counts[:, :, None] * unknowns.sums)[len(self.pieces) :]
+        return math.fsum([*self.gathered(subtrees.missed, unknowns.values), float(np.square(above).sum())])
 
     def weights(self, unknowns: _Unknowns) -> tuple[dict[CellPart, FloatArray], dict[CellPart, float]]:
         """Return weights and residual norms of all parts."""
@@ -306,10 +295,7 @@ class ClusterSolver(TreeSolver):
         self._last = sum(map(len, every.values())), joined
         return _FarTree(
             crew,
-            [
-                _Piece(self._owners[path], own, every[path], branch)
-                for path, own, branch in zip(paths, made, found, strict=True)
-            ],
+            [_Piece(self._owners[path], own, every[path]) for path, own in zip(paths, made, strict=True)],
             tree,
             tree.numbers + math.fsum(own.numbers for own in told),
             tree.count + sum(own.eliminated for own in told),
@@ -340,7 +326,8 @@ def _branch(branches: Branches, told: Told, parts: tuple[CellPart, ...]) -> Bran
     """Return a subtree as a branch that is factorised elsewhere."""
     counts = dict(zip(told.places, told.part_counts, strict=True))
     at = branches.numbered(told.places, told.sizes)
-    return Branch(told.places, told.sizes, at, parts[told.sample], told.counts, told.ends, counts)
+    units = np.ones(len(told.counts) + len(at))
+    return Branch(told.places, told.sizes, at, parts[told.sample], told.counts, told.ends, counts, units=units)
 
 
 def _cut(root: Cell, count: Callable[[Cell], int], wanted: int) -> dict[Path, int]:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
+from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch
+from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.layout import Layout
 from pibls.cells.local import CoarseSide, Link
 from pibls.cells.parts import CellPart, Face
@@ -93,11 +94,11 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Unknowns of a subtree, in the order of its batches and branches."""
+    """Unknowns of a subtree, in the order of its batches."""
 
     own: list[FloatArray]
     shared: list[FloatArray]
-    sums: list[FloatArray]
+    sums: FloatArray
     norms: tuple[FloatArray, FloatArray]  # of the last change, and of the unknowns before it
 
 
@@ -172,7 +173,7 @@ class Subtree:
     def unknowns(self, values: Values) -> Unknowns:
         """Return unknowns by batch and branch."""
         own, shared = (dict(zip(self.part_batches, each, strict=True)) for each in (values.own, values.shared))
-        return Unknowns(own, shared, dict(zip(self.branches, values.sums, strict=True)))
+        return Unknowns(own, shared, values.sums)
 
     def loads(self, values: Values | None, *, zero: bool) -> dict[Batch, Load]:
         """Return the right-hand sides, or zero ones, less the rows times unknowns."""
@@ -196,13 +197,13 @@ def risen(subtree: Subtree, values: Values | None, zero: bool) -> Risen:
         for batch, load in loads.items():
             assert batch.system is not None
             lifted[batch] = batch.factor.lifted(batch.system, load)
-        return _raised(subtree, lifted, None if values is None else subtree.unknowns(values).sums)
+        return _raised(subtree, lifted, None if values is None else values.sums)
 
 
 def weighed(subtree: Subtree, values: Values, scale: float) -> Risen:
     """Pass the unknowns themselves up as right-hand sides, for a step of inverse iteration."""
     with blas_threads(1):
-        return _raised(subtree, subtree.solver.lifted_back(subtree.unknowns(values), scale), None)
+        return _raised(subtree, subtree.solver.lifted_back(subtree.tree, subtree.unknowns(values), scale), None)
 
 
 def drawn(subtree: Subtree, seed: tuple[int, ...]) -> Risen:
@@ -217,16 +218,12 @@ def front_of(right: Risen) -> FloatArray:
     return right[1]
 
 
-def lowered(
-    subtree: Subtree, right: Risen, given: tuple[FloatArray, FloatArray], before: Values | None, probing: bool
-) -> Values:
+def lowered(subtree: Subtree, right: Risen, given: FloatArray, before: Values | None, probing: bool) -> Values:
     """Return unknowns by back substitution, added to those before, from the sums and the shared ones of the root."""
     with blas_threads(1):
-        tree, (sums, around) = subtree.tree, given
-        shared = np.zeros((tree.total, around.shape[1]))
-        shared[tree.top.at] = around
+        tree, count = subtree.tree, len(subtree.tree.top.counts)
         rights = dict(zip(tree.batches, right[0], strict=True))
-        change = tree.down(rights, sums[None], shared, probing=probing)
+        change = tree.down(rights, given[None, :count], given[count:], probing=probing)
         old = None if before is None else subtree.unknowns(before)
         found = change if old is None else old.changed(change)
         norms = change.norms, np.zeros_like(change.norms) if old is None else old.norms
@@ -234,7 +231,7 @@ def lowered(
         return Values(
             [found.own[batch] for batch in batches],
             [found.shared[batch] for batch in batches],
-            [found.sums[branch] for branch in subtree.branches],
+            found.sums,
             norms,
         )
 
@@ -253,9 +250,8 @@ def square_of(subtree: Subtree, values: Values) -> float:
 def missed(subtree: Subtree, values: Values) -> float:
     """Return the squared norm of the rows, and of the balance sums, times unknowns."""
     with blas_threads(1):
-        left = subtree.loads(values, zero=True).values()
-        sums = (branch.counts[:, None] * own for branch, own in zip(subtree.branches, values.sums, strict=True))
-        return sum(float(load.squares[:, 0].sum()) for load in left) + sum(float(np.square(own).sum()) for own in sums)
+        left, sums = subtree.loads(values, zero=True).values(), subtree.tree.counts[:, :, None] * values.sums
+        return sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
 
 
 def weights_of(subtree: Subtree, values: Values) -> tuple[FloatArray, FloatArray]:
@@ -303,9 +299,9 @@ def _grown(cell: Cell, splits: Any) -> Cell:
     return replace(halved, halves=tuple(_grown(half, splits) for half in halved.halves))
 
 
-def _raised(subtree: Subtree, lifted: Any, sums: dict[Branch, FloatArray] | None) -> Risen:
-    rights, fronts = subtree.tree.raised(lifted, sums)
-    return [rights[batch] for batch in subtree.tree.batches], fronts[subtree.tree.top]
+def _raised(subtree: Subtree, lifted: Any, sums: FloatArray | None) -> Risen:
+    rights, front = subtree.tree.raised(lifted, sums)
+    return [rights[batch] for batch in subtree.tree.batches], front
 
 
 def _told(solver: TreeSolver, branches: list[Branch], tree: FactoredTree, work: tuple[float, float]) -> Told:

@@ -116,9 +116,12 @@ class Strategy:
         budget = self.budget if share == 1.0 else self.budget.part(share)
         common = (self.problem, self.tol, budget, self.seed, self.report)
         wishes = {"start": self.start, "continuation": self.continuation, "assume_well_posed": self.assume_well_posed}
-        if self.device is not None or not suits_cells(self.problem):
+        if not suits_cells(self.problem):
             return self._alone(solve_wide(*common, device=self.device, **wishes))
-        found = solve_by_cells(*common, nodes=self.nodes or SINES, cluster=self.cluster, **wishes)
+        nodes = self.nodes or SINES
+        if self.device is not None:
+            nodes = replace(nodes, device=str(self.device))
+        found = solve_by_cells(*common, nodes=nodes, cluster=self.cluster, **wishes)
         return found if self.problem.is_linear else self._alone(found)
 
     def _alone(self, solution: Solution) -> Solution:
