@@ -26,7 +26,7 @@ from pibls.cells.order import Pair, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import ITERATIONS, REFINEMENTS, Fit, TreeSolver
-from pibls.cells.subtrees import Path, Recipe, Setting, Subtree, Told, at_path, elimination_of, splits_of
+from pibls.cells.subtrees import Path, TreeRecipe, TreeSetting, Subtree, Told, at_path, elimination_of, splits_of
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
@@ -35,8 +35,8 @@ from pibls.solvers.elimination import DependentError
 
 __all__ = ["ClusterSolver", "ClusterWorkers"]
 
-_PER_WORKER = 4  # subtrees, so that workers are equally busy although subtrees differ
-_FEWEST = 4  # parts of a subtree; below, sending takes longer than solving
+# Subtrees of a worker, so that all are equally busy although subtrees differ; each has at least as many parts.
+_PER_WORKER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +211,7 @@ class ClusterSolver(TreeSolver):
         crew = ClusterWorkers(self.client)
         workers = crew.workers
         parts = self.layout.parts_of(leaves(root))
-        if not workers or len(parts) < _FEWEST * _PER_WORKER * len(workers):
+        if not workers or len(parts) < _PER_WORKER**2 * len(workers):
             self._far = None
             return super().solve(root)
         pieces = _cut(root, lambda leaf: len(self.layout.parts(leaf)), _PER_WORKER * len(workers))
@@ -269,7 +269,7 @@ class ClusterSolver(TreeSolver):
         paths = [path for path, count in pieces.items() if count]
         self._owners = _owners(paths, pieces, workers, self._owners)
         every = {path: tuple(self.layout.parts_of(leaves(at_path(root, path)))) for path in paths}
-        recipe = crew.told(Recipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
+        recipe = crew.told(TreeRecipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
         made = [crew.do(Subtree.made, recipe, path, owner=self._owners[path]) for path in paths]
         told = crew.gathered(
             [crew.do(subtrees.told, own, owner=self._owners[path]) for own, path in zip(made, paths, strict=True)]
@@ -301,11 +301,11 @@ class ClusterSolver(TreeSolver):
             tree.count + sum(own.eliminated for own in told),
         )
 
-    def _set(self, part: CellPart) -> Setting:
+    def _set(self, part: CellPart) -> TreeSetting:
         """Return the setting of all trees."""
         if self._setting is None:
             layout = self.layout
-            self._setting = Setting(
+            self._setting = TreeSetting(
                 uuid.uuid4().hex,
                 layout.problem,
                 layout.reference.nodes,
@@ -314,7 +314,7 @@ class ClusterSolver(TreeSolver):
                 layout.is_stable,
                 self.local.sum_unit(part),
             )
-        setting: Setting = self._setting
+        setting: TreeSetting = self._setting
         return setting
 
 

@@ -31,7 +31,7 @@ from pibls.solvers.elimination import Elimination, Front, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
-__all__ = ["Path", "Recipe", "Setting", "Subtree", "Told", "Values", "at_path", "elimination_of", "splits_of"]
+__all__ = ["Path", "TreeRecipe", "TreeSetting", "Subtree", "Told", "Values", "at_path", "elimination_of", "splits_of"]
 
 Path = tuple[int, ...]
 """The way from the root to a cell: the number of a half at every split."""
@@ -41,7 +41,7 @@ _ONE_AT_A_TIME = threading.Lock()  # rows keep what they have evaluated, for one
 
 
 @dataclass(frozen=True)
-class Setting:
+class TreeSetting:
     """All that trees of one problem have in common."""
 
     token: str  # settings with one token are equal
@@ -54,10 +54,10 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TreeRecipe:
     """One tree, how it is cut into subtrees, and how these are factorised."""
 
-    setting: Setting
+    setting: TreeSetting
     splits: Splits
     paths: tuple[Path, ...]
     rotations: bool
@@ -65,7 +65,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What a subtree tells of itself.
+    """The front of a subtree, and all that the rest of the tree must know of it.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class _Home:
 
 
 @lru_cache(maxsize=2)
-def _home(setting: Setting) -> _Home:
+def _home(setting: TreeSetting) -> _Home:
     dimension = len(setting.problem.domain.coordinates)
     reference = draw_reference(dimension, setting.degree, setting.seed, setting.nodes)
     return _Home(Rows(Layout(setting.problem, reference, setting.seed, is_stable=setting.is_stable)), setting.unit)
@@ -138,7 +138,7 @@ def _home(setting: Setting) -> _Home:
 class Subtree:
     """A factorised subtree."""
 
-    recipe: Recipe
+    recipe: TreeRecipe
     path: Path
     solver: TreeSolver
     branches: list[Branch]
@@ -146,7 +146,7 @@ class Subtree:
     told: Told
 
     @classmethod
-    def made(cls, recipe: Recipe, path: Path) -> Subtree:
+    def made(cls, recipe: TreeRecipe, path: Path) -> Subtree:
         """Assemble and factorise a subtree."""
         with _ONE_AT_A_TIME, blas_threads(1):
             home = _home(recipe.setting)
@@ -186,7 +186,7 @@ Risen = tuple[list[FloatArray], FloatArray]
 
 
 def told(subtree: Subtree) -> Told:
-    """Return what a subtree tells of itself."""
+    """Return the front of a subtree, and all that the rest must know of it."""
     return subtree.told
 
 

@@ -258,7 +258,7 @@ def _checked_device(device: Any, time: str | None, method: object) -> Any:
 
 
 def _check_cluster(cluster: object, device: object) -> None:
-    """Refuse what is no cluster, and a device beside one."""
+    """Refuse anything but a cluster, and a device beside one."""
     if not is_dask(cluster):
         raise refusal("cluster", "solve", "be a Client of Dask, such as distributed.Client('tcp://host:8786')", cluster)
     if device is not None:
