@@ -26,7 +26,7 @@ from pibls.cells.order import Pair, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import ITERATIONS, REFINEMENTS, Fit, TreeSolver
-from pibls.cells.subtrees import Path, TreeRecipe, TreeSetting, Subtree, Told, at_path, elimination_of, splits_of
+from pibls.cells.subtrees import Path, Subtree, Told, TreeRecipe, TreeSetting, at_path, elimination_of, splits_of
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
