@@ -32,7 +32,7 @@ NAMES = {
     "pibls.cells.tree": "Cell contacts leaves refined split_at_planes",
     "pibls.cli.check": "examine",
     "pibls.cli.console": "emit",
-    "pibls.cli.doctor": "advice",
+    "pibls.cli.doctor": "EXTRAS advice",
     "pibls.cli.show": "picture",
     "pibls.cli.sketch": "sketch",
     "pibls.cli.sources": "complete zoo",

@@ -19,7 +19,7 @@ from typing import Any
 from pibls.errors import ResourceError
 from pibls.limits import RESOURCE, room
 
-__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
+__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "core_quota", "format_bytes", "free_cores"]
 __all__ += ["is_dask", "require_memory"]
 
 RATE = 1e10
@@ -45,8 +45,17 @@ def available_cores() -> int:
     True
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_cores(_CGROUP)
+    quota = core_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def core_quota() -> float | None:
+    """Return how many cores the container may keep busy; None without a limit.
+
+    >>> (core_quota() or 1.0) > 0
+    True
+    """
+    return _cgroup_cores(_CGROUP)
 
 
 def free_cores() -> int:
