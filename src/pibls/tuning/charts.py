@@ -19,9 +19,8 @@ from pibls.features.reduction import Reduction
 from pibls.problem import Problem
 from pibls.refinement.standards import MOST
 from pibls.solution import Solution
+from pibls.tuning.scale_search import FEW_AXES
 from pibls.tuning.symmetry import orbits
-
-_SUMS = 6  # most sums over coordinates that can be exchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ def symmetric_chart(problem: Problem, X: FloatArray) -> Chart | None:
     space = {axis for orbit in found for axis in orbit.axes}
     sums += [((axis,), 1, 1) for axis in range(dimension) if axis not in space]
     for axes, step, count in sums:
-        for power in range(min(count, _SUMS)):
+        for power in range(min(count, 2 * FEW_AXES)):
             columns.append(np.isin(np.arange(dimension), axes).astype(np.float64))
             degrees.append(step * (power + 1))
             scales.append(MOST**power)
