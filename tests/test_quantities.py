@@ -301,3 +301,18 @@ def test_complex_expressions_have_complex_values():
     assert within(solution.maximum(sp.im(psi)), np.sin(1))
     with pytest.raises(pb.PiblsError, match="takes a real expression"):
         solution.integral(psi)
+
+
+def test_an_error_that_both_solutions_share_is_stated():
+    # The first cells at the ends were halved in time alone: the heat in both solutions is wrong by the same share.
+    c, bar = pb.field("c", x, t), pb.Interval((x, 0, 1))
+    quenched = pb.solve(
+        pb.Problem(
+            sp.Eq(c.diff(t), c.diff(x, 2)), bar * pb.TimeInterval(t, 0, 0.1), [pb.Dirichlet(c, 0), pb.Initial(c, 1)]
+        ),
+        tol=1e-4,
+    )
+    rates = ((2 * np.arange(2000) + 1) * np.pi) ** 2
+    assert within(quenched.mean(c), float((8 / rates**2 * (1 - np.exp(-0.1 * rates)) / 0.1).sum()))
+    assert within(quenched.mean(c, at=0.05), float((8 / rates * np.exp(-0.05 * rates)).sum()))
+    assert within(quenched.first_time(c - sp.Rational(3, 5), at=[0.5]), 0.0761503516)

@@ -74,7 +74,7 @@ class Integrals:
     def _apart(self, table: FloatArray) -> float:
         """Return the error by the richer solution: not less than if boxes added to it at random."""
         gaps = table[1] - table[0]
-        return self.pair.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
+        return float(self.pair.error(max(abs(float(gaps.sum())), float(np.linalg.norm(gaps))), table[2].sum()))
 
     def _by_boxes(self, expression: Expression, used: list[RulePoints]) -> FloatArray:
         """Integrate box by box, and halve boxes in which two rules disagree."""
