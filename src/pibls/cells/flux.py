@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pibls.cells.characteristic_faces import is_characteristic
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.parts import CellPart, Face
@@ -32,6 +33,7 @@ class Fluxes:
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
+    _across: dict[Face, list[tuple[int, int]]] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
@@ -84,6 +86,17 @@ class Fluxes:
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
         return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
+
+    def across_interface(self, face: Face) -> list[tuple[int, int]]:
+        """Return the fields and orders that are continuous across a face on an interface.
+
+        The highest normal derivative that could be continuous is free where the interface is a characteristic.
+        """
+        if face not in self._across:
+            top = self.rows.equations[0].form.order - 1
+            free = (0, top) if is_characteristic(self.rows, face) else None
+            self._across[face] = [block for block in self.across_interfaces if block != free]
+        return self._across[face]
 
     @cached_property
     def across_interfaces(self) -> list[tuple[int, int]]:

@@ -94,7 +94,7 @@ class TreeDomain:
         """The coordinate planes at which data jump."""
         if self.switching is None:
             return np.empty((0, len(self.domain.coordinates)))
-        return self.switching.planes_inside if self._is_plane else self.switching.planes
+        return self.switching.planes_inside if self._is_plane or self.switching.carried else self.switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:

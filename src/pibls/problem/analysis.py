@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.problem.carried import carried_levels
 from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
@@ -81,8 +82,9 @@ class Analysis:
     @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
+        carried = carried_levels(self.problem)
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
-        return Switching(self.problem) if found else None
+        return Switching(self.problem, carried) if found or carried else None
 
     @property
     def jumps(self) -> bool:

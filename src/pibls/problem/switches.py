@@ -42,6 +42,7 @@ class Switching:
     """
 
     problem: Problem
+    carried: tuple[sp.Expr, ...] = ()  # zero on curves along which the equation carries jumps of its data
 
     @cached_property
     def planes(self) -> FloatArray:
@@ -69,8 +70,8 @@ class Switching:
 
     @cached_property
     def edges(self) -> tuple[sp.Expr, ...]:
-        """Smooth functions of several coordinates at whose zeros equations switch."""
-        return self._zeros(several=True)
+        """Functions of several coordinates at whose zeros equations switch, or carry the switches of their data."""
+        return (*self._zeros(several=True), *self.carried)
 
     @cached_property
     def walls(self) -> tuple[sp.Expr, ...]:
@@ -106,6 +107,9 @@ class Switching:
                 numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
                 found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
                 radix *= len(branches) + 1
+        for level in self.carried:
+            found += radix * sp.Piecewise((1, level > 0), (0, True))
+            radix *= 2
         return compile_function(found, self.problem.domain.coordinates)
 
     @cached_property
