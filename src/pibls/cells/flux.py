@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.characteristic_faces import is_characteristic
+from pibls.cells.characteristic_faces import carried_terms
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.parts import CellPart, Face
@@ -33,7 +33,7 @@ class Fluxes:
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
-    _across: dict[Face, list[tuple[int, int]]] = field(default_factory=dict)
+    _carried: dict[Face, list[Term] | None] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
@@ -61,6 +61,8 @@ class Fluxes:
             return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
+        if carried := self.carried(face):
+            return carried
         if self._is_flux(face, number, order):
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
@@ -73,7 +75,7 @@ class Fluxes:
         if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
             return False
         if face.normals is not None:
-            return True
+            return self.carried(face) is None
         if (face, number) not in self._jumps:
             one, two = (
                 {t[:2]: float(np.mean(t[2])) for t in self._flux(p, face, number)} for p in (face.below, face.above)
@@ -90,13 +92,16 @@ class Fluxes:
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.
 
-        The highest normal derivative that could be continuous is free where the interface is a characteristic.
+        Across a characteristic nothing is; or the value, or only a derivative along it, of what has second derivatives.
         """
-        if face not in self._across:
-            top = self.rows.equations[0].form.order - 1
-            free = (0, top) if is_characteristic(self.rows, face) else None
-            self._across[face] = [block for block in self.across_interfaces if block != free]
-        return self._across[face]
+        carried = self.carried(face)
+        return self.across_interfaces if carried is None else [(0, int(face.jumps))] if carried else []
+
+    def carried(self, face: Face) -> list[Term] | None:
+        """Return the derivative along a characteristic that is continuous across a face, or None if it is on none."""
+        if face not in self._carried:
+            self._carried[face] = carried_terms(self.rows, face)
+        return self._carried[face]
 
     @cached_property
     def across_interfaces(self) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.problem.carried import carried_levels
+from pibls.problem.carried import carried_curves
 from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
@@ -82,9 +82,12 @@ class Analysis:
     @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
-        carried = carried_levels(self.problem)
+        steep = self.problem.domain.time is None and any(equation.form.order > 1 for equation in self.equations)
+        carried = () if steep else carried_curves(self.problem)
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
-        return Switching(self.problem, carried) if found or carried else None
+        jumping = frozenset(curve.level for curve in carried if curve.jumps)
+        levels = tuple(curve.level for curve in carried)
+        return Switching(self.problem, levels, jumping) if found or carried else None
 
     @property
     def jumps(self) -> bool:

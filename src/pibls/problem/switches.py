@@ -25,7 +25,7 @@ from pibls.problem.statements import Statement
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
-_MOST = 32  # edges: each divides the domain once more
+MOST_EDGES = 32  # edges: each divides the domain once more
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,9 @@ class Switching:
     """
 
     problem: Problem
-    carried: tuple[sp.Expr, ...] = ()  # zero on curves along which the equation carries jumps of its data
+    # zero on curves along which the equation carries kinks and jumps of its data; those on which values jump
+    carried: tuple[sp.Expr, ...] = ()
+    jumping: frozenset[sp.Expr] = frozenset()
 
     @cached_property
     def planes(self) -> FloatArray:
@@ -84,7 +86,7 @@ class Switching:
         for factor in factors_of(self._equations, symbols):
             if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
                 found[factor] = None
-        return tuple(found)[:_MOST]
+        return tuple(found)[:MOST_EDGES]
 
     @cached_property
     def branch(self) -> Function:
@@ -108,7 +110,7 @@ class Switching:
                 found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
                 radix *= len(branches) + 1
         for level in self.carried:
-            found += radix * sp.Piecewise((1, level > 0), (0, True))
+            found += radix * sp.Heaviside(level, 0)
             radix *= 2
         return compile_function(found, self.problem.domain.coordinates)
 

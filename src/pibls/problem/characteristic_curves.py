@@ -13,11 +13,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import Function, compile_function
-from pibls.quadrature.roots import CLOSE, ROUNDING
-
-_DEGREE = 12  # of the polynomials that describe a curve piece by piece; higher powers would lose digits
-_HALVINGS = 8
-_SAMPLES = 33
+from pibls.quadrature.roots import CLOSE, HALVINGS, ROUNDING, SCAN
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,24 +38,18 @@ class Directions:
         values = [function.constant for function in self._functions]
         return None if None in values else np.array(values, dtype=np.float64)
 
-    def enters(self, place: FloatArray, normal: FloatArray) -> bool:
-        """Tell whether a characteristic leads inside from a point of the boundary; in a steady flow either way."""
+    def enters(self, place: FloatArray, normals: FloatArray) -> bool:
+        """Tell whether a characteristic leads inside from a point of the boundary; in a steady flow either way.
+
+        A corner has two normals.
+        """
         try:
             (slope,) = self.at(place[None])
         except ProblemError:
             return False
-        inward = -float(slope @ normal) / max(float(np.linalg.norm(slope)), 1e-300)
-        return (inward if self.domain.time is not None else abs(inward)) > CLOSE
-
-    def enters_box(self, corner: FloatArray) -> bool:
-        """Tell whether a characteristic leads from a corner of a box into its inside."""
-        try:
-            (slope,) = self.at(corner[None])
-        except ProblemError:
-            return False
-        inward = np.where(corner == self.domain.bounds[:, 0], slope, -slope) / max(np.abs(slope).max(), 1e-300)
-        both = [inward] if self.domain.time is not None else [inward, -inward]
-        return any(bool((own > CLOSE).all()) for own in both)
+        inward = -normals @ slope / max(float(np.linalg.norm(slope)), 1e-300)
+        ways = (1.0,) if self.domain.time is not None else (1.0, -1.0)
+        return any(bool((way * inward > CLOSE).all()) for way in ways)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +58,10 @@ class Traced:
 
     level: sp.Expr
     end: FloatArray
+    jumps: bool  # whether values may jump across it, or only derivatives
 
 
-def traced(family: Directions, start: FloatArray) -> Traced | None:
+def traced(family: Directions, start: FloatArray, *, jumps: bool = False) -> Traced | None:
     """Return the characteristic of a family through a point, or None if none can be told.
 
     >>> from pibls import Rectangle
@@ -82,20 +73,22 @@ def traced(family: Directions, start: FloatArray) -> Traced | None:
     if (slope := family.constant) is not None:
         slope = slope / np.abs(slope).max() if family.domain.time is None else slope
         level = sum(float(c) * (s - float(p)) for c, s, p in zip((slope[1], -slope[0]), symbols, start, strict=True))
-        return Traced(sp.expand(level), _straight_end(family, start, slope))
+        return Traced(sp.expand(level), _straight_end(family, start, slope), jumps)
     if family.domain.time is None:
         stream = _stream(family)
         if stream is not None:
             there = stream.subs(dict(zip(symbols, map(sp.Float, start), strict=True)))
-            return Traced(stream - there, start)
-    return _followed(family, start)
+            return Traced(stream - there, start, jumps)
+    return _followed(family, start, jumps)
 
 
 def _straight_end(family: Directions, start: FloatArray, slope: FloatArray) -> FloatArray:
     """Return where a straight line forward from a point leaves the bounds."""
     bounds = family.domain.bounds
     with np.errstate(all="ignore"):
-        reach = np.where(slope > 0, (bounds[:, 1] - start) / slope, np.where(slope < 0, (bounds[:, 0] - start) / slope, np.inf))
+        reach = np.where(
+            slope > 0, (bounds[:, 1] - start) / slope, np.where(slope < 0, (bounds[:, 0] - start) / slope, np.inf)
+        )
     axis = int(reach.argmin())
     end = start + reach[axis] * slope
     end[axis] = bounds[axis, 1 if slope[axis] > 0 else 0]
@@ -111,7 +104,7 @@ def _stream(family: Directions) -> sp.Expr | None:
     return sp.expand(across - sp.integrate(sp.expand(up + across.diff(x)), x))
 
 
-def _followed(family: Directions, start: FloatArray) -> Traced | None:
+def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | None:
     """Return a characteristic as a graph over the axis along which the flow never turns, by integration."""
     from scipy.integrate import solve_ivp
 
@@ -139,8 +132,16 @@ def _followed(family: Directions, start: FloatArray) -> Traced | None:
 
         leaves.terminal = True  # type: ignore[attr-defined]
         until = float(bounds[axis, 1 if rising else 0])
-        run = solve_ivp(rate, (float(start[axis]), until), [start[other]], "DOP853", dense_output=True, events=leaves,
-                        rtol=ROUNDING, atol=ROUNDING * span)
+        run = solve_ivp(
+            rate,
+            (float(start[axis]), until),
+            [start[other]],
+            "DOP853",
+            dense_output=True,
+            events=leaves,
+            rtol=ROUNDING,
+            atol=ROUNDING * span,
+        )
     except ProblemError:
         return None
     if not run.success or run.sol is None:
@@ -148,33 +149,38 @@ def _followed(family: Directions, start: FloatArray) -> Traced | None:
     low, high = sorted((float(run.t[0]), float(run.t[-1])))
     if high - low <= CLOSE * np.ptp(bounds[axis]):
         return None
-    level = domain.coordinates[other] - _graph(lambda s: run.sol(s)[0], low, high, domain.coordinates[axis], span)
+    graph = _graph(lambda s: run.sol(s)[0], low, high, domain.coordinates[axis], span)
+    # The curve passes exactly through the point, as data switch there.
+    off = float(graph.subs(domain.coordinates[axis], sp.Float(start[axis]))) - float(start[other])
+    level = domain.coordinates[other] - graph + off
     end = np.empty(2)
     end[axis], end[other] = run.t[-1], run.y[0, -1]
     near = np.abs(end[other] - sides)
     if near.min() < 2 * CLOSE * span:
         end[other] = sides[near.argmin()]
-    return Traced(level, end)
+    return Traced(level, end, jumps)
 
 
 def _upright(family: Directions) -> int | None:
     """Return an axis along which all directions point the same way, time if there is one; None if there is none."""
     if family.domain.time is not None:
         return 1
-    slopes = family.at(family.domain.sample(_SAMPLES**2, "kronecker", 1))
+    slopes = family.at(family.domain.sample(SCAN**2, "kronecker", 1))
     slopes = slopes / np.linalg.norm(slopes, axis=1, keepdims=True)
     least = np.maximum(slopes.min(axis=0), -slopes.max(axis=0))
     axis = int(least.argmax())
     return axis if least[axis] > np.sqrt(CLOSE) else None
 
 
-def _graph(curve: Callable[[FloatArray], FloatArray], low: float, high: float, symbol: sp.Symbol, span: float) -> sp.Expr:
+def _graph(
+    curve: Callable[[FloatArray], FloatArray], low: float, high: float, symbol: sp.Symbol, span: float
+) -> sp.Expr:
     """Return a smooth function as polynomials piece by piece; beyond its ends it goes on straight."""
     pieces: list[tuple[float, sp.Expr]] = []
 
     def fitted(a: float, b: float, halvings: int) -> None:
-        found = np.polynomial.Chebyshev.interpolate(curve, _DEGREE, [a, b])
-        s = np.linspace(a, b, _SAMPLES)
+        found = np.polynomial.Chebyshev.interpolate(curve, SCAN // 3, [a, b])  # higher powers would lose digits
+        s = np.linspace(a, b, SCAN)
         if halvings and np.abs(found(s) - curve(s)).max() > 10 * ROUNDING * span:
             fitted(a, (a + b) / 2, halvings - 1)
             fitted((a + b) / 2, b, halvings - 1)
@@ -185,7 +191,10 @@ def _graph(curve: Callable[[FloatArray], FloatArray], low: float, high: float, s
             made = made * u + sp.Float(power)
         pieces.append((b, made))
 
-    fitted(low, high, _HALVINGS)
+    fitted(low, high, HALVINGS)
     (_, first), (_, last) = pieces[0], pieces[-1]
-    ends = [own.subs(symbol, at) + own.diff(symbol).subs(symbol, at) * (symbol - at) for own, at in ((first, low), (last, high))]
+    ends = [
+        own.subs(symbol, at) + own.diff(symbol).subs(symbol, at) * (symbol - at)
+        for own, at in ((first, low), (last, high))
+    ]
     return sp.Piecewise((ends[0], symbol < low), *((own, symbol < b) for b, own in pieces), (ends[1], True))
