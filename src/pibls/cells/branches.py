@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pibls.cells.local import LocalSystem, LocalSystems
+from pibls.cells.local import LocalSystems
 from pibls.cells.order import cheaper
+from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
@@ -106,8 +107,8 @@ class Branches:
         """Return the branches of a tree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
         shared = self.sharing.of(root)
-        self.rows.prepare([part for part in shared if part not in before])
-        found = [self._part(part, tuple(faces), before) for part, faces in shared.items()]
+        self._add_parts(shared, before)
+        found = [self._known[part] for part in shared]
         if len(found) < 2:
             return found
         numbers = {branch.sample: number for number, branch in enumerate(found)}
@@ -128,13 +129,18 @@ class Branches:
             found.append(known)
         return found
 
-    def _part(self, part: CellPart, faces: tuple[Any, ...], before: dict[Any, Branch]) -> Branch:
-        known = before.get(part)
-        same = known is not None and set(known.faces) == set(faces)
-        if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
-            system, faces = self.local.of(part, faces)
-            shared = self.local.shared(faces)
-            known = Branch(
+    def _add_parts(self, held: dict[CellPart, list[Any]], before: dict[Any, Branch]) -> None:
+        """Make the branches of parts that are new or have new faces, and take over the others."""
+        new: dict[CellPart, tuple[Any, ...]] = {}
+        for part, faces in held.items():
+            known = before.get(part)
+            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.shared(faces)):
+                new[part] = tuple(faces)
+            else:
+                self._known[part] = known
+        for part, (system, own) in zip(new, self.local.of(new), strict=True):
+            shared = self.local.shared(own)
+            made = self._known[part] = Branch(
                 shared,
                 system.sizes,
                 self._numbered(shared, system.sizes),
@@ -143,13 +149,11 @@ class Branches:
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
-                load=self.local.right_hand_sides(part, faces, system),
-                faces=faces,
+                load=self.local.right_hand_sides(part, own, system),
+                faces=own,
                 weight=self.rows.emphasis(part),
             )
-            known.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(known.width)])
-        self._known[part] = known
-        return known
+            made.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(made.width)])
 
     def _numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
         """Return the numbers of the unknowns in the given places."""
