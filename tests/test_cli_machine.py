@@ -111,7 +111,9 @@ def test_doctor_in_words_without_torch(monkeypatch):
     for words in ("small solve ", "sweep ", "cluster ", "of the matrix product"):
         assert words in text
     for extra in EXTRAS:
-        assert re.search(rf"^ *{extra} .* (installed|missing: pip install 'pibls\[{extra}\]')$", text, flags=re.MULTILINE)
+        assert re.search(
+            rf"^ *{extra} .* (installed|missing: pip install 'pibls\[{extra}\]')$", text, flags=re.MULTILINE
+        )
     assert "\n- " in text
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pibls.cells.characteristic_faces import carried_terms
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.parts import CellPart, Face
@@ -33,6 +34,7 @@ class Fluxes:
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
+    _carried: dict[Face, list[Term] | None] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
@@ -75,6 +77,8 @@ class Fluxes:
             return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
+        if carried := self.carried(face):
+            return carried
         if self._is_flux(face, number, order):
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
@@ -87,7 +91,7 @@ class Fluxes:
         if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
             return False
         if face.normals is not None:
-            return True
+            return self.carried(face) is None
         if (face, number) not in self._jumps:
             self._jumps[face, number] = self._switches_at(face, number, self._fluxes[number, order])
         return self._jumps[face, number]
@@ -110,6 +114,20 @@ class Fluxes:
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
         return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
+
+    def across_interface(self, face: Face) -> list[tuple[int, int]]:
+        """Return the fields and orders that are continuous across a face on an interface.
+
+        Across a characteristic nothing is; or the value, or only a derivative along it, of what has second derivatives.
+        """
+        carried = self.carried(face)
+        return self.across_interfaces if carried is None else [(0, int(face.jumps))] if carried else []
+
+    def carried(self, face: Face) -> list[Term] | None:
+        """Return the derivative along a characteristic that is continuous across a face, or None if it is on none."""
+        if face not in self._carried:
+            self._carried[face] = carried_terms(self.rows, face)
+        return self._carried[face]
 
     @cached_property
     def across_interfaces(self) -> list[tuple[int, int]]:

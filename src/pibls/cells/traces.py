@@ -108,7 +108,7 @@ class Traces:
         if face.shift:
             return self._periodic[face.axis]
         if face.normals is not None:
-            return self.rows.flux.across_interfaces
+            return self.rows.flux.across_interface(face)
         return self._continuous[face.axis]
 
     @cached_property

@@ -25,7 +25,7 @@ from pibls.problem.statements import Statement
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
-_MOST = 32  # edges: each divides the domain once more
+MOST_EDGES = 32  # edges: each divides the domain once more
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,9 @@ class Switching:
     """
 
     problem: Problem
+    # zero on curves along which the equation carries kinks and jumps of its data; those on which values jump
+    carried: tuple[sp.Expr, ...] = ()
+    jumping: frozenset[sp.Expr] = frozenset()
 
     @cached_property
     def planes(self) -> FloatArray:
@@ -70,8 +73,8 @@ class Switching:
 
     @cached_property
     def edges(self) -> tuple[sp.Expr, ...]:
-        """Smooth functions of several coordinates at whose zeros equations switch."""
-        return self._zeros(several=True)
+        """Functions of several coordinates at whose zeros equations switch, or carry the switches of their data."""
+        return (*self._zeros(several=True), *self.carried)
 
     @cached_property
     def walls(self) -> tuple[sp.Expr, ...]:
@@ -84,7 +87,7 @@ class Switching:
         for factor in factors_of(self._equations, symbols):
             if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
                 found[factor] = None
-        return tuple(found)[:_MOST]
+        return tuple(found)[:MOST_EDGES]
 
     @cached_property
     def branch(self) -> Function:
@@ -107,6 +110,9 @@ class Switching:
                 numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
                 found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
                 radix *= len(branches) + 1
+        for level in self.carried:
+            found += radix * sp.Heaviside(level, 0)
+            radix *= 2
         return compile_function(found, self.problem.domain.coordinates)
 
     @cached_property
