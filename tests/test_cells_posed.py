@@ -107,6 +107,27 @@ class TestContradictions:
         conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom)]
         assert pb.solve(pb.Problem(LAPLACE, SQUARE, conditions), tol=1e-3).status == "converged"
 
+    @pytest.mark.parametrize("off", [0, 1e-3])
+    @pytest.mark.parametrize("where", ["point", "mean", "side"])
+    def test_more_than_is_needed_must_agree_with_the_rest(self, off, where):
+        exact = 3 + x**2 - y**2
+        more = {
+            "point": pb.Dirichlet(u, (1 + off) * 3.07, on=(0.4, 0.3)),
+            "mean": pb.Mean(u, 3 * (1 + off)),
+            "side": pb.Neumann(u, 2 * (1 + off), on=SQUARE.right),
+        }
+        problem = pb.Problem(LAPLACE, SQUARE, [pb.Dirichlet(u, exact), more[where]])
+        solution = pb.solve(problem, tol=1e-4)
+        assert solution.status == ("ill-posed" if off else "converged")
+        assert ("what the other conditions determine" in solution.diagnostics.message) == bool(off)
+
+    @pytest.mark.parametrize("value", [0.5, 0.7])
+    def test_a_value_inside_a_line_must_agree_with_both_ends(self, value):
+        z = pb.field("z", x)
+        conditions = [pb.Dirichlet(z, x), pb.Dirichlet(z, value, on=0.5), pb.Mean(z, 0.5)]
+        solution = pb.solve(pb.Problem(sp.Eq(z.diff(x, 2), 0), pb.Interval((x, 0, 1)), conditions), tol=1e-2)
+        assert solution.status == ("converged" if value == 0.5 else "ill-posed")
+
     @pytest.mark.parametrize("mean", [0, sp.Rational(1, 50)])
     def test_what_is_made_on_a_torus_cannot_leave(self, mean):
         source = sp.sin(2 * sp.pi * x) + mean
