@@ -82,9 +82,9 @@ class Analysis:
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
-        return Switching(self.problem) if found else None
+        return Switching(self.problem) if found or any(map(has_branches, self.problem.equations)) else None
 
     @property
     def jumps(self) -> bool:
-        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        """Whether the coefficient of a highest derivative in space, or another term of a flux, jumps anywhere."""
         return self.switching is not None and self.switching.jumps
