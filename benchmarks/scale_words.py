@@ -59,8 +59,8 @@ def scale_powers() -> str:
 def plan_of(kind: str, weights: float) -> tuple[Total, int, float]:
     """Return the counts of a large tree, the machines that hold it, and hours with them.
 
-    A process of the cluster is as fast as the first machine that is kept. Unions above all subtrees are as fast as on the
-    fastest.
+    A process of the cluster is as fast as the first machine that is kept, and unions above all subtrees are as fast as
+    on the fastest.
     """
     every = [rows for (own, _), rows in _groups().items() if own == kind]
     leaf, rates = _leaf(every[0][0]), _rates(every[0])
