@@ -105,7 +105,8 @@ def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..
 def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If a condition of a nonlinear problem contradicts a solution of the others, return that one, with the words.
 
-    There may be another solution with which it agrees: all conditions are tried first.
+    There may be another solution with which it agrees: all conditions are tried first. What these find may as well be
+    the same solution, with what it contradicts in a thin layer.
     """
     surplus = surplus_of(problem)
     if not surplus or first_word(needed := _without(problem, surplus)):
@@ -114,10 +115,19 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     clash = _beyond(surplus, others)
     words = "" if clash is None else clash.in_words(others, tol)
     together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
-    if not words or together.status == Status.CONVERGED:
+    if not words or (together.status == Status.CONVERGED and _are_two(together, others)):
         return together if words else None
     record = replace(together.diagnostics, message=words)
     return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+
+
+def _are_two(one: Solution, other: Solution) -> bool:
+    """Tell whether two solutions differ plainly by more than their errors."""
+    X = one.problem.domain.sample(POINTS, "kronecker", 1)
+    slots = [(name, (0,) * X.shape[1]) for name in one.problem.field_names]
+    allowed = sum(own.error_estimate or 0.0 for own in (one, other)) / NEGLIGIBLE
+    pairs = zip(one.evaluate(X, slots), other.evaluate(X, slots), strict=True)
+    return any(root_mean_square(a - b) > allowed * root_mean_square(b) for a, b in pairs)
 
 
 def _without(problem: Problem, surplus: Sequence[Statement]) -> Problem:
