@@ -177,6 +177,23 @@ class TestContradictions:
         assert solution.status == ("ill-posed" if more else "converged")
         assert ("and by the conditions 0 flows out" in solution.diagnostics.message) == bool(more)
 
+    @pytest.mark.parametrize("off", [0, sp.Rational(1, 10)])
+    @pytest.mark.parametrize("conducts", [1, 10])
+    def test_what_an_interface_makes_must_flow_out(self, off, conducts):
+        core = x**2 + y**2 < sp.Rational(1, 4)
+        k = sp.Piecewise((conducts, core), (1, True))
+        seam = [pb.Interface(u, on=core, flux=-1), pb.Neumann(u, -(1 + off) / 2), pb.Mean(u, 0)]
+        problem = pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), 0), pb.Disk((x, y), (0, 0), 1), seam)
+        told = incompatibility(problem, 1e-2, lambda: start_of(problem, 1e-2))
+        assert ("by the conditions -0.314159 flows out" in told) == bool(off), told
+
+    @pytest.mark.parametrize("off", [0, 1e-3])
+    def test_a_seam_of_a_rod_is_exact(self, off):
+        z = pb.field("z", x)
+        seam = [pb.Interface(z, on=x < 0.5, flux=-1), pb.Neumann(z, -(1 + off) / 2), pb.Mean(z, 0)]
+        problem = pb.Problem(sp.Eq(pb.div(pb.grad(z)), 0), pb.Interval((x, 0, 1)), seam)
+        assert pb.solve(problem, tol=1e-4).status == ("ill-posed" if off else "converged")
+
     @pytest.mark.parametrize("lift", [0, sp.Rational(1, 100)])
     def test_forces_on_a_body_that_nothing_holds_add_up_to_zero(self, lift):
         s = pb.stress([u, v], young=1, poisson=0.3, plane="stress")

@@ -18,15 +18,17 @@ from pibls.cells.layout import Layout
 from pibls.cells.linear import Start
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
-from pibls.errors import ProblemError
+from pibls.errors import PiblsError
 from pibls.features import MultiIndex
 from pibls.geometry import Domain
-from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
+from pibls.geometry.across import BESIDE
+from pibls.problem import Across, Form, Interface, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import residual_of
 from pibls.problem.operators import Divergence, Laplacian
 from pibls.problem.symbols import Field
 from pibls.quadrature.roots import CLOSE
+from pibls.quantities.where import where_of
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 
 Slot = tuple[str, MultiIndex]
@@ -70,23 +72,24 @@ def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) ->
     <BLANKLINE>
     The equations and conditions contradict each other:
     """
-    if problem.domain.time is not None or any(isinstance(s.place, Across) for s in problem.statements):
+    if problem.domain.time is not None:
         return ""
     try:
         found = (_difference(problem, flux, tol, start) for flux in problem.once(_fluxes) if _is_known(problem, flux))
         return next(filter(None, found), "")
-    except ProblemError:
-        return ""  # coefficients may be infinite at the boundary, as in polar coordinates
+    except PiblsError:
+        return ""  # coefficients may be infinite at the boundary, as in polar coordinates; an interface may be no shape
 
 
 def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], Start]) -> str:
     data, root = start()
     layout = data.rows.layout
-    # Rules on cut cells in space have fewer digits.
-    exact = layout.tree_domain.is_box or layout.reference.dimension < 3
+    # Rules on cut cells in space have fewer digits, and so have those on interfaces that are no points.
+    joined = any(isinstance(s.place, Across) for s in problem.statements)
+    exact = layout.reference.dimension < (2 if joined else 3) or (layout.tree_domain.is_box and not joined)
     least, missed = min(tol, PLAIN) if exact else PLAIN, []
-    for tree in (root, halved(root)):
-        made, out, size = _balance(problem, layout, tree, flux)
+    for tree, count in ((root, POINTS), (halved(root), 2 * POINTS)):
+        made, out, size = _balance(problem, layout, tree, flux, count)
         missed.append(made - out)
         if abs(missed[-1]) <= least * size:
             return ""
@@ -218,10 +221,43 @@ def boundary_rules(parts: Sequence[Any]) -> dict[OnPart, tuple[FloatArray, ...]]
     return {place: tuple(np.concatenate([getattr(r, n) for r in own]) for n in names) for place, own in rules.items()}
 
 
-def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple[float, float, float]:
+def _kept(problem: Problem, flux: _Flux, interface: Interface, count: int) -> FloatArray | None:
+    """Return how much more of a flux enters an interface than leaves it, at points times weights; None if not known.
+
+    It is known where one of its equations is a multiple of the flux on both sides.
+    """
+    part: Any = where_of(cast(Domain, problem.domain), interface, None, "Interface").part
+    X, normals, weights = part.quadrature(count)
+    step = BESIDE * float(np.ptp(problem.domain.bounds, axis=1).max()) * normals
+    for statement in problem.statements:
+        place = statement.place
+        if not isinstance(place, Across) or place.condition != interface.condition:
+            continue
+        if not all(form.is_linear for form in statement.forms):
+            return None
+        slots = sorted({*flux.rows, *((t.field, t.multi_index) for form in statement.forms for t in form.terms)})
+        factor, source, is_multiple = np.zeros(len(X)), np.zeros(len(X)), True
+        for form, sign in zip(statement.forms[::-1], (1.0, -1.0), strict=True):
+            beside, wanted = X + sign * step, flux.at(X + sign * step, normals, slots)
+            rows = np.zeros_like(wanted)
+            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+                rows[:, slots.index((term.field, term.multi_index))] += function(beside, normals)
+            squares = np.square(wanted).sum(axis=1)
+            if not squares.min() > 0:
+                return None
+            # The equation outside says by which factor.
+            factor = np.einsum("ps,ps->p", rows, wanted) / squares if sign > 0 else factor
+            is_multiple &= bool(np.abs(rows - sign * factor[:, None] * wanted).max() <= CLOSE * np.abs(rows).max())
+            source += form.source_function(beside, normals)
+        if is_multiple and np.abs(factor).min() > 0:
+            return np.asarray(weights * source / factor)
+    return None
+
+
+def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux, count: int) -> tuple[float, float, float]:
     """Return the integral of the source over a tree, the prescribed flux, and the sum of all absolute values in both.
 
-    All are zero where conditions do not prescribe the flux on all of the boundary, or prescribe it twice.
+    All are zero where conditions do not prescribe the flux on all of the boundary and on interfaces, or do so twice.
     """
     parts = layout.parts_of(leaves(root))
     # Both signs count: a cell may take all it makes.
@@ -240,5 +276,9 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple
     covered += sum(flux.crossed(end.quadrature(POINTS), scale)[0] for end in ends)
     if abs(covered - whole) > PLAIN * whole:
         return 0.0, 0.0, 0.0
+    for interface in (c for c in problem.conditions if isinstance(c, Interface)):
+        if (kept := _kept(problem, flux, interface, count)) is None:
+            return 0.0, 0.0, 0.0
+        out.append(kept)
     through = np.concatenate(out)
     return float(made.sum()), float(through.sum()), float(np.abs(made).sum() + np.abs(through).sum())
