@@ -209,6 +209,32 @@ class TestContradictions:
         assert solution.status == ("ill-posed" if lift else "converged")
         assert ("0.01 flows out" in solution.diagnostics.message) == bool(lift)
 
+    @pytest.mark.parametrize(("along", "turned"), [(1, False), (0, True)])
+    def test_moments_on_a_body_that_nothing_holds_add_up_to_zero(self, along, turned):
+        s = pb.stress([u, v], young=3, poisson=0.2, plane="stress")
+        rows, sides = [sp.Eq(pb.div(row), 0) for row in s.tolist()], ((SQUARE.right, 1), (SQUARE.left, -1))
+        loads = [pb.Traction(s, [2 * sign, sign], on=side) for side, sign in sides]
+        loads += [pb.Traction(s, [sign * along, 0], on=side) for side, sign in ((SQUARE.top, 1), (SQUARE.bottom, -1))]
+        means = [pb.Mean(own, 0) for own in (u, v, u.diff(y) - v.diff(x))]
+        problem = pb.Problem(rows, SQUARE, [*loads, *means])
+        told = incompatibility(problem, 1e-4, lambda: start_of(problem, 1e-4))
+        assert ("moment of the sources adds up to 0, and by the conditions" in told) == turned, told
+
+    @pytest.mark.parametrize(
+        ("load", "words"),
+        [
+            (6 * x**2 - 6 * x + 1, ""),
+            (2 * x - 1, "the moment of the source adds up to 0.166667"),
+            (1, "the source of the equation adds up to 1"),
+        ],
+    )
+    def test_a_free_beam_bears_neither_forces_nor_moments(self, load, words):
+        z = pb.field("z", x)
+        conditions = [*(pb.Dirichlet(z.diff(x, k), 0) for k in (2, 3)), pb.Mean(z, 0), pb.Mean(z.diff(x), 0)]
+        solution = pb.solve(pb.Problem(sp.Eq(z.diff(x, 4), load), pb.Interval((x, 0, 1)), conditions), tol=1e-4)
+        assert solution.status == ("ill-posed" if words else "converged")
+        assert words in solution.diagnostics.message
+
     def test_a_wall_that_turns_lets_nothing_through(self):
         ring, core = pb.Disk((x, y), (0, 0), 1), pb.Disk((x, y), (0, 0), 0.1)
         rest = [pb.Dirichlet(u, 0, on=ring.boundary), pb.Dirichlet(v, 0, on=ring.boundary), pb.Mean(p, 0)]
