@@ -181,6 +181,15 @@ def test_one_condition_too_many_of_a_nonlinear_problem_is_told_with_a_number(
     assert f"one says 0 and the other {number}" in solution.diagnostics.message
 
 
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_solution_that_ends_on_the_way_is_told_with_the_place(length: int) -> None:
+    line = pb.Interval((x, 0, length))
+    problem = pb.Problem(sp.Eq(w.diff(x), 1 + w**2), line, [pb.Dirichlet(w, 0, on=line.left)])
+    solution = pb.solve(problem, tol=1e-4)
+    assert solution.status == ("ill-posed" if length > np.pi / 2 else "converged")
+    assert ("near x = 1.571" in solution.diagnostics.message) == (length > np.pi / 2)
+
+
 def test_a_condition_that_chooses_among_solutions_contradicts_none() -> None:
     """Bratu's equation has two solutions; a slope is that of the upper one."""
     rate = brentq(lambda q: q - np.sqrt(2) * np.cosh(q / 4), 5, 20)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+import sympy as sp
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
@@ -15,15 +16,18 @@ from pibls.cells.cluster import ClusterSolver
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
-from pibls.evolution import Evolution, find_evolution
+from pibls.errors import PiblsError
+from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.problem import Across, OnPart, Problem, Statement
+from pibls.geometry import Interval, TimeInterval
+from pibls.problem import Across, Condition, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 from pibls.tuning.first_word import first_word
@@ -65,6 +69,7 @@ def solve_by_cells(
             return (
                 _unbalanced(problem, tol, budget, solve)
                 or _overdetermined(problem, tol, budget, solve)
+                or _ending(problem, tol, budget, solve)
                 or solve(problem, tol, budget)
             )
         if cluster is not None:
@@ -117,8 +122,41 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
     if not words or (together.status == Status.CONVERGED and _are_two(together, others)):
         return together if words else None
-    record = replace(together.diagnostics, message=words)
-    return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+    return _flawed(together, words)
+
+
+def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
+    """If all is given at the left of a line, and no solution comes to the right, return one that says so; else None.
+
+    It is followed as if the line were time.
+    """
+    given = [s for s in problem.statements if not s.is_equation]
+    line, low = problem.domain, problem.domain.bounds[:1, :1]
+    parts = [s.place.part for s in given if isinstance(s.place, OnPart)]
+    at_left = all(part.measure == 1.0 and part.contains(low).all() for part in parts)
+    if not isinstance(line, Interval) or not at_left or len(parts) < len(given):
+        return None
+    span = TimeInterval(line.coordinates[0], *line.bounds[0].tolist())
+    conditions = [Condition(sp.Eq(s.form.expression, 0, evaluate=False), on=span.initial) for s in given]
+    try:
+        course = evolve(Problem(problem.equations, span, conditions), tol=PLAIN, budget=budget.part(NEGLIGIBLE))
+    except PiblsError:
+        return None  # rates may be infinite at the start, as in polar coordinates
+    if isinstance(course, Unsuitable) or course.status != Status.ILL_POSED:
+        return None
+    end = float(cast(EvolvedNetwork, course.network).breaks[-1])
+    if end >= span.bounds[0, 1]:
+        return None
+    return _flawed(
+        solve(problem, tol, budget.part(most=GLANCE)),
+        f"The solution ceases to exist: followed from {low.item():.4g}, it blows up, or becomes infinitely steep, near "
+        f"{line.coordinates[0].name} = {end:.4g}. End earlier, or check signs and values.",
+    )
+
+
+def _flawed(solution: Solution, words: str) -> Solution:
+    record = replace(solution.diagnostics, message=words)
+    return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
 
 
 def _are_two(one: Solution, other: Solution) -> bool:
