@@ -20,7 +20,7 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Statement
+from pibls.problem.statements import Statement, lowered
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
@@ -195,8 +195,9 @@ class Switching:
         The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
         either side, so that the equation itself does not show it.
         """
-        found = [normal_flux(e, self.problem.domain.space) for e in self.problem.equations if has_branches(e)]
-        return [flux for flux in found if flux is not None]
+        domain = self.problem.domain
+        found = [normal_flux(e, domain.space) for e in self.problem.equations if has_branches(e)]
+        return [lowered(flux, domain, "the flux", normals=True).residual for flux in found if flux is not None]
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:
