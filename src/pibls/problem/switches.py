@@ -83,11 +83,13 @@ class Switching:
 
     def _zeros(self, *, several: bool) -> tuple[sp.Expr, ...]:
         symbols = self.problem.domain.coordinates
-        found: dict[sp.Expr, None] = {}
+        found: dict[sp.Expr, sp.Expr] = {}
         for factor in factors_of(self._equations, symbols):
-            if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
-                found[factor] = None
-        return tuple(found)[:MOST_EDGES]
+            # A flux may be written in another way than the equation.
+            plain = sp.expand(factor)
+            if (len(factor.free_symbols & set(symbols)) > 1) == several and -plain not in found:
+                found.setdefault(plain, factor)
+        return tuple(found.values())[:MOST_EDGES]
 
     @cached_property
     def branch(self) -> Function:
