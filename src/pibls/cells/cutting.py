@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.cut_slices import Slice, fit_slices
 from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import STEP, Rule
+from pibls.cells.surface import STEP, Rule, rules_of
 from pibls.cells.tree import Cell
 from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
@@ -49,8 +49,8 @@ class Cutter:
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
         self.tree_domain.find_pieces(new)
         slices: list[Slice] = []
-        for cell in new:
-            self._parts[cell], some = self._found(cell)
+        for cell, rules in zip(new, self._rules(new), strict=True):
+            self._parts[cell], some = self._found(cell, rules)
             slices += some
         if slices:
             self._cut(slices)
@@ -70,9 +70,8 @@ class Cutter:
                     return axis, float(at)
         return None
 
-    def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
+    def _found(self, cell: Cell, rules: dict[Any, Rule]) -> tuple[tuple[CellPart, ...], list[Slice]]:
         """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
-        rules = self._rules(cell)
         interfaces = [
             interface for level in self.tree_domain.interfaces if (interface := rules.pop(level, None)) is not None
         ]
@@ -105,7 +104,7 @@ class Cutter:
         found: list[Slice] = []
         for material in np.unique(np.concatenate([above, below])).tolist():
             # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
-            own = rules if len(cell.low) < 3 else self._rules(cell, material)
+            own = rules if len(cell.low) < 3 else self._rules([cell], material)[0]
             own = {key: self._of_material(rule, material, step) for key, rule in own.items()}
             around = [interface.chosen(below == material), interface.chosen(above == material).flipped()]
             around += [own.pop(None)] if None in own else []
@@ -116,25 +115,29 @@ class Cutter:
         """Return the boundary points that have the given material behind them."""
         return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
-    def _rules(self, cell: Cell, material: int | None = None) -> dict[Any, Rule]:
-        """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
-        found: dict[Any, Rule] = {}
-        tiled = len(cell.low) == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
+    def _rules(self, cells: Sequence[Cell], material: int | None = None) -> list[dict[Any, Rule]]:
+        """Return boundary points of cells by place, with those of interfaces; or those beside one material only."""
+        tiled = self.reference.dimension == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
         beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
-        for place, held in self.tree_domain.pieces(cell).items():
-            is_interface = place in self.tree_domain.interfaces
-            if (place is None and tiled) or (is_interface and beside is not None):
-                continue
-            # Integrals over the outline need higher degrees: polynomials along curves.
-            many = _OUTLINE[len(cell.low)] if place is None or is_interface else 2 if self.is_stable else 1
-            count = (self.reference.degree + 1) * many
-            rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
-            if own := [rule for rule in rules if rule is not None]:
-                found[place] = Rule.joined(own)
-        own = [rule for place, rule in found.items() if place not in self.tree_domain.interfaces]
-        if tiled and own:
-            found[None] = Rule.joined(own)
-        return found
+        wanted, homes = [], []
+        for number, cell in enumerate(cells):
+            for place, held in self.tree_domain.pieces(cell).items():
+                is_interface = place in self.tree_domain.interfaces
+                if (place is None and tiled) or (is_interface and beside is not None):
+                    continue
+                # Integrals over the outline need higher degrees: polynomials along curves.
+                many = _OUTLINE[len(cell.low)] if place is None or is_interface else 2 if self.is_stable else 1
+                wanted += [(piece, cell.low, cell.high, (self.reference.degree + 1) * many) for piece in held]
+                homes += [(number, place)] * len(held)
+        found: list[dict[Any, list[Rule]]] = [{} for _ in cells]
+        for (number, place), rule in zip(homes, rules_of(wanted, beside), strict=True):
+            if rule is not None:
+                found[number].setdefault(place, []).append(rule)
+        joined = [{place: Rule.joined(own) for place, own in every.items()} for every in found]
+        for own in joined if tiled else ():
+            outline = [rule for place, rule in own.items() if place not in self.tree_domain.interfaces]
+            own |= {None: Rule.joined(outline)} if outline else {}
+        return joined
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""

@@ -26,7 +26,8 @@ from pibls.quadrature.rules import Rule
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
-LevelIn = Callable[[FloatArray], FloatArray] | bool
+LevelFunction = Callable[[FloatArray], FloatArray]
+LevelIn = LevelFunction | bool
 KINDS: dict[str, type[Domain]] = {}  # the classes of domains by name
 
 
