@@ -35,6 +35,8 @@ _LISTS = {
     "scales_aside": ("scales_aside.scales_aside",),
     "doubts": ("doubts_open.doubts_open", "doubts_open.doubts_open_alike"),
     "doubts_aside": ("doubts_aside.doubts_aside", "doubts_aside.doubts_aside_alike"),
+    "strangers": ("strangers.strangers",),
+    "strangers_aside": ("strangers.strangers_aside",),
 }
 SETS = tuple(_LISTS)
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pibls.cells.local import LocalSystem, LocalSystems
+from pibls.cells.local import LocalSystems
 from pibls.cells.order import cheaper
+from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing

@@ -11,15 +11,15 @@ import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.part_systems import Frame, LocalSystem
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
-from pibls.solvers.joins import counted
+from pibls.solvers.elimination import LeafSystem, Load
 
-__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_singularity"]
+__all__ = ["PER_CELL", "CoarseSide", "Link", "LocalSystems", "by_singularity"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
 _STIFF = 300.0  # weight of the rows that define the balance sums
@@ -67,81 +67,6 @@ class CoarseSide:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Factored:
-    """The factor of one system, as a member of a stack of factors.
-
-    Attributes
-    ----------
-    elimination
-        The elimination method.
-    factor, system
-        The stack of factors, and the stack of rows.
-    number
-        Position in the stack.
-    """
-
-    elimination: Elimination
-    factor: Factor
-    system: LeafSystem
-    number: int
-
-    @property
-    def count(self) -> int:
-        """Number of members of the stack."""
-        return len(self.system.rows)
-
-    def taken(self, numbers: list[int]) -> Factored:
-        """Return the first member of a stack of the given members; the same stack if these are all of them."""
-        if numbers == list(range(self.count)):
-            return Factored(self.elimination, self.factor, self.system, 0)
-        system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
-        return Factored(self.elimination, self.factor.taken(numbers), system, 0)
-
-    def member(self, number: int) -> Factored:
-        """Return another member of the same stack."""
-        return Factored(self.elimination, self.factor, self.system, number)
-
-
-@dataclass(eq=False)
-class LocalSystem:
-    """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
-
-    Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
-
-    Attributes
-    ----------
-    rows
-        The rows; those that define the balance sums are heavy.
-    sizes
-        Number of shared unknowns in each place.
-    averaged
-        The conditions on averages at the points of the part.
-    interface_flows
-        For each face with interface conditions, the effect of their right-hand sides on the balance sums.
-    factored
-        The factor of the system, once it is factorised.
-    """
-
-    rows: LeafSystem
-    sizes: tuple[int, ...]
-    averaged: tuple[Stated, ...] = ()
-    interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
-    factored: Factored | None = None
-
-    def place(self, factored: Factored) -> None:
-        """Store a factor; the rows become a member of its stack."""
-        self.factored = factored
-        system, one = factored.system, slice(factored.number, factored.number + 1)
-        self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
-
-    @property
-    def work(self) -> float:
-        """Operations of the elimination."""
-        (count, own), (more, width), _ = self.rows.shape
-        return counted(count * own**2 + more * width**2 + own * width**2, own)
-
-
 @dataclass(eq=False)
 class LocalSystems:
     """Makes the systems of parts; parts with equal rows share one."""
@@ -152,6 +77,7 @@ class LocalSystems:
     work: float = 0.0
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
+    _frames: dict[Any, Frame] = field(default_factory=dict)
     _alike: dict[Any, LocalSystem] = field(default_factory=dict)
     _unit: FloatArray | None = None
 
@@ -180,24 +106,35 @@ class LocalSystems:
         self.work += PER_CELL * len(held)
         new = [part for part in held if part not in self._made]
         self._made.update(zip(new, self.rows.of(new), strict=True))
-        ordered = {part: self._configuration(part, faces, self._made[part]) for part, faces in held.items()}
+        ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
+        frames = self._framed(ordered)
+        found = []
+        for part, (key, own) in ordered.items():
+            rows = self._made[part].key
+            alike = None if key is None or rows is None else (rows, key)
+            system = self._alike.get(alike)
+            if system is None:
+                system = self._system(part, own, frames[part if key is None else key])
+                self.work += system.work
+                if alike is not None:
+                    self._alike[alike] = system
+            found.append((system, own))
+        return found
+
+    def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, Frame]:
+        """Return frames by key, or by part if it has none; functions are evaluated for all new ones together."""
         first: dict[Any, CellPart] = {}
         for part, (key, _) in ordered.items():
-            if key is None or key not in self._alike:
+            if key not in self._frames:
                 first.setdefault(part if key is None else key, part)
-        made = {part: self._made_of(part, ordered[part][1], traced) for part, traced in self._traced(first, ordered)}
-        self.work += sum(system.work for system in made.values())
-        self._alike.update({key: made[part] for key, part in first.items() if key is not part})
-        return [(self._alike[key] if key is not None else made[part], alike) for part, (key, alike) in ordered.items()]
-
-    def _traced(
-        self, first: dict[Any, CellPart], ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]
-    ) -> Iterator[tuple[CellPart, dict[Face, FloatArray]]]:
-        """Yield parts with their rows on faces; functions are evaluated for all of them together."""
-        pairs = [(part, face) for part in first.values() for face in ordered[part][1] if isinstance(face, Face)]
-        blocks = iter(self.rows.traces.of(pairs))
-        for part in first.values():
-            yield part, {face: next(blocks) for face in ordered[part][1] if isinstance(face, Face)}
+        sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
+        blocks = iter(self.rows.traces.of([(part, face) for part, faces in sides.items() for face in faces]))
+        found = {
+            key: self._frame(part, ordered[part][1], {face: next(blocks) for face in sides[part]})
+            for key, part in first.items()
+        }
+        self._frames.update({key: frame for key, frame in found.items() if not isinstance(key, CellPart)})
+        return found | self._frames
 
     def right_hand_sides(
         self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None
@@ -225,9 +162,10 @@ class LocalSystems:
         """Return the factors of the rows that define the balance sums, as a column."""
         return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
-    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
-        """Return a key that parts with equal rows share, or None, and the faces in the order of these rows."""
-        plain = rows.key is not None and not self.rows.averages
+    def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Return the key of the frame of a part, or None, and its faces in the order of their rows."""
+        rows = self._made[part]
+        plain = part.whole and not self.rows.averages and not (rows.key is None and self.rows.flux.switches)
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None, faces
         boundary = self.rows.boundary_key(part, rows)
@@ -245,7 +183,7 @@ class LocalSystems:
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
         shared = self.shared(alike)
-        return (rows.key, boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
+        return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
     def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the coarse side that a face belongs to and its position there, as part of a key."""
@@ -260,8 +198,8 @@ class LocalSystems:
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _made_of(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> LocalSystem:
-        """Return the system of a part, given its rows on faces."""
+    def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> Frame:
+        """Return the frame of a part, given its rows on faces."""
         rows, shared = self._made[part], self.shared(faces)
         carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
         known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
@@ -269,23 +207,29 @@ class LocalSystems:
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
         columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
-        below, width = np.vstack([rows.condition, *traced.values()]), count + sum(sizes)
-        bottom = np.zeros((len(below), width))
-        row = len(rows.value)
+        below = np.vstack([rows.condition, *traced.values()])
+        bottom, row = np.zeros((len(below), count + sum(sizes))), len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
         self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
+        light = np.hstack([below / math.sqrt(part.extent), bottom])
+        return Frame(light, tuple(carried.values()), tuple(columns.values()), sizes)
+
+    def _system(self, part: CellPart, faces: tuple[Any, ...], frame: Frame) -> LocalSystem:
+        """Return the system of a part: its equations, its frame, and the rows that define its balance sums."""
+        rows, root, own, light = self._made[part], math.sqrt(part.extent), self.rows.width, frame.light
+        columns = dict(zip(faces, frame.columns, strict=True))
+        carried = dict(zip((face for face in faces if isinstance(face, Face)), frame.carried, strict=True))
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
-            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, width)
-            below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
+            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, light.shape[1] - own)
+            light = np.vstack([light, np.hstack([sums / root, theirs])])
+        below, bottom = root * light[:, :own], light[:, own:]
         balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
-        below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
-        every = np.hstack([below / math.sqrt(part.extent), bottom])
-        light = len(every) - count
-        system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
-        return LocalSystem(system, sizes, averaged, interface_flows)
+        heavy = np.hstack([balance / root, theirs])
+        system = LeafSystem(rows.equation[None], light[None], heavy[None])
+        return LocalSystem(system, frame.sizes, averaged, interface_flows)
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the matrix from shared unknowns to the trace coefficients on a face."""

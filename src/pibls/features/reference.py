@@ -44,6 +44,8 @@ class Cells:
         Activation of the feature nodes, a smooth one. Sines are the default, and the best of them.
     enhancement
         Activation of enhancement nodes, as many as there are feature nodes; none if left out.
+    device
+        A torch device such as ``"cuda"`` on which trees of cells are factorised and solved; NumPy if left out.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Cells:
 
     activation: str = "sin"
     enhancement: str | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name in (self.activation, *([] if self.enhancement is None else [self.enhancement])):

@@ -13,7 +13,7 @@ from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
-from pibls.methods.fit import placing
+from pibls.methods.fit import found_device, placing
 from pibls.problem import Eigenvalue, Problem
 from pibls.problem.open_numbers import refuse_open
 from pibls.quantities import asked
@@ -62,8 +62,8 @@ def solve(
 
     In one to three coordinates the domain is cut into cells, each with the same small network. They split where data
     or solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a richer
-    solution, with more functions or more cells. In more coordinates, on point clouds and on a device one network is
-    widened instead, with scales chosen by small pilots. No exact solution is used.
+    solution, with more functions or more cells. In more coordinates and on point clouds one network is widened
+    instead, with scales chosen by small pilots. No exact solution is used.
 
     Parameters
     ----------
@@ -79,8 +79,9 @@ def solve(
     seed
         Seed of nodes and points: the same seed gives the same solution.
     device
-        A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out. Lines run on NumPy in any case,
-        and say so.
+        A torch device such as ``"cuda"``: trees of cells are factorised and solved on it, and wide networks assembled,
+        too. ``"auto"`` takes a GPU if torch has one. Left out, all is NumPy. Lines run on NumPy in any case, and say
+        so.
     budget
         After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
         that the same call gives the same answer everywhere. All that is tried shares it.
@@ -147,7 +148,7 @@ def solve(
         _check_local(relative, problem, goal)
     guessed = start is not None or bool(continuation)
     if isinstance(method, Cells):
-        _check_without(_CELLS, points=points, device=device, time=None if time == "space-time" else time)
+        _check_without(_CELLS, points=points, time=None if time == "space-time" else time)
         if not suits_cells(problem):
             raise InputError(
                 "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a "
@@ -157,8 +158,7 @@ def solve(
         _check_method(method, points, guessed)
     if time is not None:
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
-    if device is not None:
-        _check_device(device, time, method)
+    device = _checked_device(device, time, method)
     if problem.parameters:
         refuse_open(problem.parameters, "solve")
     guard = Guard(until, space, free=available_memory, owner=problem)
@@ -233,15 +233,21 @@ def _check_method(method: object, points: object, guessed: bool) -> None:
         )
 
 
-def _check_device(device: Any, time: str | None, method: object) -> None:
-    """Refuse a device that is not there before anything is solved; a method of the user's may have its own."""
+def _checked_device(device: Any, time: str | None, method: object) -> Any:
+    """Return the device to use, or refuse one that is not there; a method of the user's may have its own."""
+    if device == "auto":
+        return None if time == "lines" else found_device()
+    wanted = method.device if device is None and isinstance(method, Cells) else device
+    if wanted is None:
+        return None
     if time == "lines":
         raise InputError(
-            f"The 'device' parameter of solve is {shorten(device)}, and time='lines' runs on NumPy. Leave out one of "
+            f"The 'device' parameter of solve is {shorten(wanted)}, and time='lines' runs on NumPy. Leave out one of "
             "them."
         )
-    if method is None:
-        placing(device)(0.0)
+    if method is None or isinstance(method, Cells):
+        placing(wanted)(0.0)
+    return wanted
 
 
 def _check_way(time: str, problem: Problem, guessed: bool, told: bool) -> None:

@@ -115,9 +115,11 @@ class Strategy:
         budget = self.budget if share == 1.0 else self.budget.part(share)
         common = (self.problem, self.tol, budget, self.seed, self.report)
         wishes = {"start": self.start, "continuation": self.continuation, "assume_well_posed": self.assume_well_posed}
-        if self.device is not None or not suits_cells(self.problem):
+        if not suits_cells(self.problem):
             return solve_wide(*common, device=self.device, **wishes)
-        return solve_by_cells(*common, nodes=self.nodes or SINES, **wishes)
+        nodes = self.nodes or SINES
+        on = None if self.device is None else str(self.device)
+        return solve_by_cells(*common, nodes=nodes if on is None else replace(nodes, device=on), **wishes)
 
     def _by_lines(self, share: float = 1.0, *, stages: bool = True) -> Solution | Unsuitable:
         """Follow an evolution in time, within a share of the budget; on cells in space where that suits it."""
