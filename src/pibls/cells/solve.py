@@ -70,6 +70,12 @@ class Fit:
         return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
 
     @property
+    def side_by_side(self) -> Fit:
+        """The solutions for several right-hand sides as one solution with as many times the fields."""
+        weights = {part: own.reshape(-1, own.shape[2]) for part, own in self.columns.items()}
+        return Fit(self.root, self.parts, weights, {}, self.unknowns, 0)
+
+    @property
     def residual(self) -> float:
         """Norm of all residuals, in units of the solution."""
         return float(np.sqrt(sum(value**2 for value in self.residuals.values())))

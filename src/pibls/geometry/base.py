@@ -26,8 +26,7 @@ from pibls.quadrature.rules import Rule
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
-LevelFunction = Callable[[FloatArray], FloatArray]
-LevelIn = LevelFunction | bool
+LevelIn = Callable[[FloatArray], FloatArray] | bool
 KINDS: dict[str, type[Domain]] = {}  # the classes of domains by name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -12,7 +12,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_choice, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain, ForeignPartError, LevelFunction, LevelIn, Region
+from pibls.geometry.base import Domain, ForeignPartError, LevelIn, Region
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
@@ -24,6 +24,8 @@ _MEASURE_POINTS = 2**17
 _FLUX_POINTS = 2**12
 _COINCIDENCE = 1e-11
 _STEP = 1e-6
+
+LevelFunction = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
