@@ -88,7 +88,7 @@ class FaceFinder:
         if self.reference.dimension == 2:
             known = self.tree_domain.contact_ranges
             cut = {k: own for k, own in new.items() if k not in known and not self._is_plain(own)}
-            known.update(zip(cut, self._ranges(list(cut.values())), strict=True))
+            known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())
         for key, contact in new.items():
             self._faces[key] = self._cut_face(contact, self.tree_domain.contact_ranges.get(key, []))
         return [self._faces[key] for key in keys]
@@ -194,8 +194,6 @@ class FaceFinder:
 
     def _ranges(self, contacts: Sequence[Contact]) -> list[list[tuple[float, float]]]:
         """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
-        if not contacts:
-            return []
         materials = [
             [dict.fromkeys(part.material for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
             for own in contacts

@@ -188,15 +188,15 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
         volumes = np.prod([part.half for part in parts], axis=1)[:, None]
         apart[same], size[same] = volumes * (np.square(gap) @ weights), volumes * (np.square(new) @ weights)
         peaks[same], largest[same] = np.abs(gap).max(axis=2), np.abs(new).max(axis=2)
-    others = sorted(set(range(len(fine.parts))) - set(same))
-    places = [_some_points(fine.parts[number], U, weights) for number in others]
-    pairs = [(fine.parts[number], X) for number, (X, _) in zip(others, places, strict=True)]
-    values = values_at(finer.reference, [(part, fine.weights[part], X) for part, X in pairs])
-    before = ancestor_values(layout, coarse, cells, pairs)
-    for number, (_, share), new, old in zip(others, places, values, before, strict=True):
-        gap = new - old
-        apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
-        peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
+    if others := sorted(set(range(len(fine.parts))) - set(same)):
+        places = [_some_points(fine.parts[number], U, weights) for number in others]
+        pairs = [(fine.parts[number], X) for number, (X, _) in zip(others, places, strict=True)]
+        values = values_at(finer.reference, [(part, fine.weights[part], X) for part, X in pairs])
+        before = ancestor_values(layout, coarse, cells, pairs)
+        for number, (_, share), new, old in zip(others, places, values, before, strict=True):
+            gap = new - old
+            apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
+            peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
     shares = shares_of(layout, fine)
     most, scale = np.max(peaks, axis=0), np.max(largest, axis=0)
     bounded = (shares.min(axis=0) == 1.0) & (scale > 0.0)

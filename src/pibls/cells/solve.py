@@ -223,7 +223,7 @@ class TreeSolver:
         pairs = [pair for batch in unknowns.own for pair in self.weights(batch, unknowns)]
         scaled = [(part, every[0] / self.local.part_rows(part).units[:, None]) for part, every in pairs]
         cut = [(part, weights, part.points[::4]) for part, weights in scaled if not part.whole]
-        values = values_at(self.layout.reference, cut)
+        values = values_at(self.layout.reference, cut) if cut else []
         means = (part.volume * float(np.square(v).sum()) / len(v) for (part, _, _), v in zip(cut, values, strict=True))
         return sum(means) + sum(part.extent * float(np.square(own).sum()) for part, own in scaled if part.whole)
 

@@ -123,8 +123,7 @@ def rules_of(
             found[number] = piece.rule(low, high, count, turns=True, beside=beside)
     for numbers in curves.values():
         patch, box = wanted[numbers[0]][0].patch, np.array([wanted[number][0].box for number in numbers])
-        counts = [_enough(wanted[n][3], turn) for n, turn in zip(numbers, _turned(patch, box)[:, 0], strict=True)]
-        rules = [gauss(count) for count in counts]
+        rules = [gauss(count) for (count,) in _counts(patch, box, [wanted[number][3] for number in numbers])]
         U = np.concatenate([start + (stop - start) * V for (V, _), ((start, stop),) in zip(rules, box, strict=True)])
         X, normals, keep = patch.at(U[:, None])
         assert keep is None or keep.all()
@@ -136,23 +135,20 @@ def rules_of(
     return found
 
 
-def _enough(count: int, turn: float) -> int:
-    """Return the number of points along a curve that turns by an angle: more than a quarter needs more of them."""
-    return math.ceil(count * max(1.0, 2.0 * turn / math.pi))
+def _counts(patch: Patch, boxes: FloatArray, counts: Any) -> list[list[int]]:
+    """Return how many points each parameter of boxes needs, given the numbers for boxes that do not turn.
 
-
-def _turned(patch: Patch, boxes: FloatArray) -> FloatArray:
-    """Return the angles by which normals turn along each parameter of boxes, in the middle of the other parameters."""
-    found = np.zeros(boxes.shape[:2])
-    if isinstance(patch, AffinePatch):
-        return found
-    for axis in range(boxes.shape[1]):
+    A piece whose normal turns by more than a quarter, in the middle of the other parameters, needs more of them.
+    """
+    turns = np.zeros(boxes.shape[:2])
+    for axis in range(0 if isinstance(patch, AffinePatch) else boxes.shape[1]):
         U = np.repeat(boxes.mean(axis=2)[:, None], SCAN, axis=1)
         U[:, :, axis] = np.linspace(boxes[:, axis, 0], boxes[:, axis, 1], SCAN, axis=1)
         normals = patch.at(U.reshape(-1, boxes.shape[1]))[1].reshape(*U.shape[:2], -1)
         cosines = (normals[:, 1:] * normals[:, :-1]).sum(axis=2)
-        found[:, axis] = np.arccos(np.clip(cosines, -1.0, 1.0)).sum(axis=1)
-    return found
+        turns[:, axis] = np.arccos(np.clip(cosines, -1.0, 1.0)).sum(axis=1)
+    enough = np.ceil(np.reshape(counts, (-1, 1)) * np.maximum(1.0, 2.0 * turns / math.pi))
+    return enough.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
 def _spans(patch: Patch) -> list[tuple[float, float]]:
@@ -338,7 +334,7 @@ class Piece:
             atoms = patch.atoms
             assert atoms is not None
             return Rule(atoms.points, atoms.normals, np.ones(1))
-        counts = [_enough(count, turn) for turn in (_turned(patch, box[None])[0] if turns else [0.0] * len(box))]
+        counts = _counts(patch, box[None], count)[0] if turns else [count] * len(box)
         V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
         U = box[:, 0] + span * V

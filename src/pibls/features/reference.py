@@ -27,7 +27,6 @@ _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
 _FLAT, _CLEAR = 2, 5e-8  # coordinates for which that is near enough; in more, what sines have of the highest degree
 _DISTINCT = 3.0  # the weight at which degrees are told apart, over that at which powers of it fall below rounding
-_AT_ONCE = 2**21  # numbers that are evaluated at a time: nodes at points
 _GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
 _PLACES = np.linspace(-3.0, 3.0, 601)  # where activations vary
 _ENHANCED = 0.2  # enhancement nodes take up what features vary by, which is more than coordinates do
@@ -157,8 +156,10 @@ class ReferenceNetwork:
 
     def chunks(self, counts: Sequence[int]) -> Iterator[slice]:
         """Yield slices of a sequence of sets of points, each small enough to be evaluated at a time."""
-        totals = np.cumsum(counts) // max(1, _AT_ONCE // self.network.size)
-        ends = [*(np.flatnonzero(np.diff(totals)) + 1).tolist(), len(counts)] if len(counts) else []
+        if not counts:
+            return
+        totals = np.cumsum(counts) // max(1, self.memory.most // self.network.size)
+        ends = [*(np.flatnonzero(np.diff(totals)) + 1).tolist(), len(counts)]
         for start, stop in pairwise([0, *ends]):
             yield slice(start, stop)
 
