@@ -5,6 +5,7 @@ from typing import Any
 
 # Names by the module that has them.
 NAMES = {
+    "pibls.cells.cluster": "ClusterSolver ClusterWorkers",
     "pibls.cells.coarse": "CoarseAttempts",
     "pibls.cells.contours": "contours",
     "pibls.cells.corner_singularities": "powers",
@@ -31,7 +32,7 @@ NAMES = {
     "pibls.cells.tree": "Cell contacts leaves refined split_at_planes",
     "pibls.cli.check": "examine",
     "pibls.cli.console": "emit",
-    "pibls.cli.doctor": "advice",
+    "pibls.cli.doctor": "EXTRAS advice",
     "pibls.cli.show": "picture",
     "pibls.cli.sketch": "sketch",
     "pibls.cli.sources": "complete zoo",

@@ -184,7 +184,7 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     if any(isinstance(s.place, Across) for s in problem.statements):
         return Unsuitable("it has an interface, and functions in space are smooth everywhere")
     if analysis_of(problem).jumps:
-        return Unsuitable("the coefficient of a highest derivative in space jumps")
+        return Unsuitable("the coefficient of a highest derivative in space, or a term of its flux, jumps")
     equations = analysis_of(problem).equations
     names = problem.field_names
     if len(equations) != len(names):
