@@ -23,7 +23,6 @@ from pibls.features import BroadNetwork, draw_network
 from pibls.methods.fit import on_device
 from pibls.runtime import blas_threads
 from pibls.solvers import LeastSquares, Rows, Sketched
-from pibls.solvers.sketched import block_rows
 
 AXES = 5
 SCALE = 3.0
@@ -83,7 +82,7 @@ def measured(network: BroadNetwork, count: int, device: str | None, *, keep: boo
             kept[own.start] = make(own)
         return kept[own.start]
 
-    rows = Rows((count, network.size), counted, block_rows(network.size))
+    rows = Rows((count, network.size), counted)
     factor, factorised = timed(lambda: Sketched().factorise_rows(rows), device)
     like = factor._like
     noise = np.random.default_rng(1).standard_normal(count)

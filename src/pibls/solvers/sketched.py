@@ -14,15 +14,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from pibls.checks import check_seed
+from pibls.checks import check_integer, check_seed
 from pibls.solvers.dense import EPS, Array, array_namespace, column_major, dense, pad
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms, to_library
 from pibls.solvers.lstsq import URV, LeastSquares
 from pibls.solvers.solver import Factorisation, computing, require_workspace
-
-_SKETCH = 8  # rows of a sketch, relative to columns: errors fall to 1/√8 with every pass
-_BLOCK = 2**26  # entries of a block of rows, which a GPU multiplies at full speed
-_PASSES = 60  # over all rows, at most
 
 
 @final
@@ -37,13 +33,13 @@ class Rows:
 
     shape: tuple[int, int]
     make: Callable[[slice], Array]
-    step: int
+    step: int = 5000  # rows of a block, which a GPU multiplies at full speed
 
     @classmethod
     def of(cls, matrix: Array) -> Rows:
         """Return the rows of a matrix that is in memory."""
         height, columns = (int(number) for number in matrix.shape)
-        return cls((height, columns), lambda own: matrix[own, :], block_rows(columns))
+        return cls((height, columns), lambda own: matrix[own, :])
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield all rows, block by block, with their places."""
@@ -62,11 +58,6 @@ class Rows:
         return xp.concat(parts, axis=0), total
 
 
-def block_rows(columns: int) -> int:
-    """Return how many rows of so many columns a block has."""
-    return max(1, _BLOCK // columns)
-
-
 @final
 @dataclass(frozen=True)
 class Sketched:
@@ -74,6 +65,10 @@ class Sketched:
 
     Parameters
     ----------
+    height
+        Rows of the sketch, relative to columns: an error falls to 1/√height with every pass.
+    passes
+        Passes over all rows, at most.
     seed
         Seed of the sketch.
 
@@ -85,9 +80,13 @@ class Sketched:
     """
 
     name: ClassVar[str] = "sketch"
+    height: int = 8
+    passes: int = 60
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_integer("height", self.height, "Sketched", minimum=2)
+        check_integer("passes", self.passes, "Sketched", minimum=1)
         check_seed(self.seed, "Sketched")
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
@@ -96,7 +95,7 @@ class Sketched:
         root = check_ridge(ridge, matrix, "Sketched")
         rows, columns = (int(number) for number in matrix.shape)
         kept = overwrite and root is None
-        require_workspace(rows, columns, (0 if kept else rows) * columns + 2.0 * _SKETCH * columns**2, self.name)
+        require_workspace(rows, columns, (0 if kept else rows) * columns + 2.0 * self.height * columns**2, self.name)
         with computing():
             column_norms(matrix, "Sketched")
             factor = self.factorise_rows(Rows.of(matrix if kept else column_major(matrix, root)))
@@ -105,7 +104,7 @@ class Sketched:
     def factorise_rows(self, rows: Rows) -> Factorisation:
         """Factorise a matrix whose rows are made block by block."""
         with computing():
-            sketch = _Sketch(rows.shape, self.seed)
+            sketch = _Sketch(rows.shape, self.height, self.seed)
             inner = LeastSquares(seed=self.seed).factorise(sketch.of(rows.blocks()), overwrite=True)
         assert isinstance(inner, URV)
         return _Refined(
@@ -116,6 +115,7 @@ class Sketched:
             rows=rows,
             sketch=sketch,
             inner=inner,
+            passes=self.passes,
         )
 
 
@@ -125,11 +125,12 @@ class _Sketch:
     """Sums of the rows of each bucket, with random signs; rows that are next to each other are in different buckets."""
 
     shape: tuple[int, int]
+    share: int
     seed: int
 
     def of(self, blocks: Iterable[tuple[slice, Array]]) -> Array:
         """Return the sketch of a matrix, or of right-hand sides, given in blocks of rows from the first to the last."""
-        height = min(_SKETCH * self.shape[1], self.shape[0])
+        height = min(self.share * self.shape[1], self.shape[0])
         rng, sketch = check_seed(self.seed, "Sketched"), None
         places, signs, used = np.empty(0, dtype=np.int64), np.empty(0), 0
         for own, block in blocks:
@@ -160,6 +161,7 @@ class _Refined(Factorisation):
     rows: Rows
     sketch: _Sketch
     inner: URV
+    passes: int
 
     @property
     def _like(self) -> Array:
@@ -174,9 +176,9 @@ class _Refined(Factorisation):
         floor = EPS**2 * self.shape[1] * xp.sum(rhs * rhs, axis=0)
         residual, gradient = self.rows.both(weights, rhs)
         left, passes = self.inner.gathered(gradient), 1
-        while self.rank and passes < _PASSES and bool(xp.any(xp.sum(left * left, axis=0) > floor)):
+        while self.rank and passes < self.passes and bool(xp.any(xp.sum(left * left, axis=0) > floor)):
             before = xp.sum(left * left, axis=0)
-            found, used = self._step(left, floor, _PASSES - passes)
+            found, used = self._step(left, floor, self.passes - passes)
             better = weights + self.inner.spread(found)
             residual, gradient = self.rows.both(better, rhs)
             left, passes = self.inner.gathered(gradient), passes + used + 1
