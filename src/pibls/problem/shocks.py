@@ -25,29 +25,38 @@ from pibls.quadrature.roots import CLOSE, SCAN, bracketed
 
 @dataclass(frozen=True, eq=False)
 class Shock:
-    """A shock, by the distance of its feet: times since the first, places, and the middles of the feet."""
+    """A shock, by the distance of its feet: times since the first, places, and the middles of the feet.
+
+    Where a smooth profile folds, all three are smooth functions of the square of the distance.
+    """
 
     apart: FloatArray
     times: FloatArray
     places: FloatArray
     middles: FloatArray
+    power: int
 
     @cached_property
     def _splines(self) -> list[Any]:
-        """Times, places and middles by the distance of the feet."""
+        """Times, places and middles by a power of the distance of the feet."""
         from scipy.interpolate import CubicSpline
 
-        return [CubicSpline(self.apart, own) for own in (self.times, self.places, self.middles)]
+        return [CubicSpline(self.apart**self.power, own) for own in (self.times, self.places, self.middles)]
 
     def _by_time(self, times: FloatArray) -> FloatArray:
-        """Return the distance of the feet at times; before the shock starts, that at first."""
-        times = np.clip(times, self.times[0], self.times[-1])
+        """Return the power of the distance of the feet at times; before the shock starts, that at first."""
+        times, powers = np.clip(times, self.times[0], self.times[-1]), self.apart**self.power
         k = np.clip(np.searchsorted(self.times, times), 1, len(self.times) - 1)
-        return bracketed(lambda s, rows: self._splines[0](s) - times[rows], self.apart[k - 1], self.apart[k])
+        return bracketed(lambda s, rows: self._splines[0](s) - times[rows], powers[k - 1], powers[k])
 
     def at(self, times: FloatArray) -> FloatArray:
         """Return the places of the shock at times; before it starts, where it will."""
         return np.asarray(self._splines[1](self._by_time(times)))
+
+    def speeds(self, times: FloatArray) -> FloatArray:
+        """Return the speeds of the shock at times."""
+        powers = self._by_time(times)
+        return np.asarray(self._splines[1](powers, 1) / self._splines[0](powers, 1))
 
     def after(self, start: float, times: FloatArray) -> FloatArray:
         """Return the places of the shock at times that are counted from another one."""
@@ -55,9 +64,9 @@ class Shock:
 
     def feet(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the places from which the characteristics come that meet in the shock."""
-        apart = self._by_time(times)
-        middle = self._splines[2](apart)
-        return middle - apart / 2, middle + apart / 2
+        powers = self._by_time(times)
+        middle, half = self._splines[2](powers), powers ** (1.0 / self.power) / 2
+        return middle - half, middle + half
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +88,7 @@ class Fronts:
             line = graph(partial(shock.after, start), begin, stop, time, CLOSE * (high - low))
             found.append(Traced(x - line, np.array([float(shock.at(np.array([stop - start]))[0]), stop]), True))
         for own in self.law.breaks:
-            for state in dict.fromkeys((own.left, own.right)):
+            for state in (own.left, own.right) if own in self.fans else (own.left,):
                 pace = float(self.law.speed(np.array([state]))[0])
                 ends = own.place, own.place + pace * self.law.until
                 if max(ends) > low + CLOSE and min(ends) < high - CLOSE and not self._is_swallowed(own):
@@ -128,6 +137,7 @@ def fronts_of(problem: Problem) -> Fronts | None:
     """Return the fronts of a conservation law; None if there are none, or shocks meet each other or a fan.
 
     >>> import pibls as pb
+    >>> import sympy as sp
     >>> x, t = pb.coordinates("x t")
     >>> u, line = pb.field("u", x, t), pb.Interval((x, -1, 1)) * pb.TimeInterval(t, 0, 1)
     >>> step = [pb.Initial(u, sp.Heaviside(-x)), pb.Dirichlet(u, 1, on=line.left)]
@@ -192,36 +202,51 @@ def _steepest(law: ConservationLaw) -> Iterator[tuple[float, float, float]]:
 
 def _followed(law: ConservationLaw, first: float, last: float, begin: float) -> Shock | None:
     """Return the shock that starts between two places at a time, until the last; None if it cannot be followed."""
+    if np.isnan(begin):
+        return None
     apart = last - first + law.reach * np.linspace(0.0, 2.0, SCAN**2)[1:]
     late = np.flatnonzero(_met(law, first, last, apart)[0] >= law.until)
-    if not len(late) or np.isnan(begin):
+    if not len(late):
         return None
     # Feet that are very close together have areas of which rounding leaves little.
     apart = np.delete(np.linspace(last - first, apart[late[0]], SCAN**2), slice(1, SCAN))
     times, places, middles = _met(law, first, last, apart[1:])
-    middle = (first + last) / 2
+    middle, power = (first + last) / 2, 2 if first == last and begin > 0.0 else 1
     place = middle + (begin * float(law.pace(np.array([middle]))[0]) if begin > 0.0 else 0.0)
-    found = Shock(apart, np.append(begin, times), np.append(place, places), np.append(middle, middles))
-    return found if (np.diff(found.times) > 0).all() else None
+    states = np.append(begin, times), np.append(place, places), np.append(middle, middles)
+    found = Shock(apart[: len(states[0])], *states, power)
+    return found if len(times) == len(apart) - 1 and (np.diff(found.times) > 0).all() else None
 
 
 def _met(
     law: ConservationLaw, first: float, last: float, apart: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return when and where characteristics meet that started so far apart with equal areas, and their middles."""
+    """Return when and where characteristics meet that started so far apart with equal areas, and their middles.
 
-    def beyond(middle: FloatArray, rows: FloatArray) -> FloatArray:
-        low, high = middle - apart[rows] / 2, middle + apart[rows] / 2
-        (one, two), time = (law.at(own) for own in (low, high)), _time(law, low, high)
-        legendre = two * law.speed(two) - law.flux(two) - one * law.speed(one) + law.flux(one)
-        return np.asarray(law.sums(low, high) + time * legendre)
+    The distances rise. Both feet move outwards as they do, which bounds the middle. None is looked for after the last
+    time.
+    """
+    middle, before, found = (first + last) / 2, last - first, np.empty((3, 0))
+    for start in range(0, len(apart), SCAN // 2):
+        own = apart[start : start + SCAN // 2]
+        # At the ends of its range one foot stays where it was, and there the state may be that of either side.
+        room = (0.5 - CLOSE) * (own - before)
+        middles = bracketed(partial(_area, law, own), middle - room, middle + room)
+        low, high = middles - own / 2, middles + own / 2
+        times = _time(law, low, high)
+        found = np.hstack([found, [times, low + law.pace(low) * times, middles]])
+        middle, before = float(middles[-1]), float(own[-1])
+        if times[-1] > law.until:
+            break
+    return found[0], found[1], found[2]
 
-    # At the ends of its range one foot is where the shock starts, and there the state may be that of either side.
-    room = CLOSE * apart
-    middles = bracketed(beyond, last - apart / 2 + room, first + apart / 2 - room)
-    low, high = middles - apart / 2, middles + apart / 2
-    times = _time(law, low, high)
-    return times, low + law.pace(low) * times, middles
+
+def _area(law: ConservationLaw, apart: FloatArray, middles: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the difference of the areas on both sides of where characteristics meet, by the middles of their feet."""
+    low, high = middles - apart[rows] / 2, middles + apart[rows] / 2
+    one, two = law.at(low), law.at(high)
+    folded = two * law.speed(two) - law.flux(two) - one * law.speed(one) + law.flux(one)
+    return np.asarray(law.sums(low, high) + _time(law, low, high) * folded)
 
 
 def _time(law: ConservationLaw, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -238,7 +263,19 @@ def _is_apart(found: Fronts) -> bool:
         return False
     if any(low < fan.place < high for low, high in feet for fan in found.fans):
         return False
-    return _is_met(found)
+    return all(_is_lawful(found.law, shock) for shock in found.shocks) and _is_met(found)
+
+
+def _is_lawful(law: ConservationLaw, shock: Shock) -> bool:
+    """Tell whether a shock moves by the condition of Rankine and Hugoniot, and characteristics run into it."""
+    times = np.linspace(float(shock.times[0]), law.until, SCAN)[1:]
+    one, two = (law.at(feet) for feet in shock.feet(times))
+    pace = (law.flux(two) - law.flux(one)) / np.where(one == two, np.inf, two - one)
+    fast, slow = law.speed(one), law.speed(two)
+    off = np.abs(shock.speeds(times) - pace)
+    return bool(
+        ((fast > pace) & (pace > slow) & (off <= np.sqrt(CLOSE) * np.maximum(np.abs(fast), np.abs(slow)))).all()
+    )
 
 
 def _is_met(found: Fronts) -> bool:
