@@ -17,6 +17,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Form, Interior, OnPart, Statement
+from pibls.problem.switches import has_branches
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import SLIGHT
 
@@ -51,7 +52,22 @@ class Fluxes:
             return None
         X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
         size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
-        return Law([], size, Stated(given, X, normals, [], np.zeros(len(X)), np.ones(len(X))), 1.0)
+        source = self._source(part, face, self._fluxes[number, order])
+        return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
+
+    def _source(self, part: CellPart, face: Face, i: int) -> FloatArray:
+        """Return the term of an equation's flux that does not depend on fields, on one side of a face."""
+        given = self._given_fluxes[i] if self._has_source[i] else None
+        if given is None:
+            return np.zeros(len(face.points))
+        X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
+        return np.asarray(np.broadcast_to(self.rows.lowered(given, part, X, normals)[1], len(X)))
+
+    @cached_property
+    def _has_source(self) -> list[bool]:
+        """Whether the flux of each equation has a source that may jump: a term without fields, or of its tangent."""
+        fluxes = [None if given is None else given.form for given in self._given_fluxes]
+        return [flux is not None and (not flux.is_linear or has_branches(flux.source)) for flux in fluxes]
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
@@ -59,11 +75,12 @@ class Fluxes:
         if law is not None:
             scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
-        if order == 0:
+        is_flux = self._is_flux(face, number, order)
+        if order == 0 and not is_flux:
             return [(number, (0,) * face.points.shape[1], 1.0)]
         if carried := self.carried(face):
             return carried
-        if self._is_flux(face, number, order):
+        if is_flux:
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
         if face.normals is None:
@@ -77,13 +94,23 @@ class Fluxes:
         if face.normals is not None:
             return self.carried(face) is None
         if (face, number) not in self._jumps:
-            one, two = (
-                {t[:2]: float(np.mean(t[2])) for t in self._flux(p, face, number)} for p in (face.below, face.above)
-            )
-            both = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
-            gap = np.abs(both[:, 0] - both[:, 1]).max(initial=0.0)
-            self._jumps[face, number] = bool(gap > CLOSE * np.abs(both).max(initial=0.0))
+            self._jumps[face, number] = self._switches_at(face, number, self._fluxes[number, order])
         return self._jumps[face, number]
+
+    def _switches_at(self, face: Face, number: int, i: int) -> bool:
+        """Return whether a flux has other coefficients or another source on the other side of a face."""
+        given, both = self._given_fluxes[i], (face.below, face.above)
+        if given is not None and not given.form.is_linear:
+            # They depend on the state, and may be equal at this one.
+            branch = self.rows.analysis.switching.branch  # type: ignore[union-attr]
+            one, two = (branch(self.rows.traces.inward(part, face)) for part in both)
+            return bool((one != two).any())
+        one, two = ({t[:2]: float(np.mean(t[2])) for t in self._flux(part, face, number)} for part in both)
+        terms = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
+        sources = np.array([[self._source(part, face, i).mean() for part in both]])
+        return any(
+            np.ptp(own, axis=1).max(initial=0.0) > CLOSE * np.abs(own).max(initial=0.0) for own in (terms, sources)
+        )
 
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
@@ -109,9 +136,13 @@ class Fluxes:
         found = []
         for number, orders in enumerate(self._space_orders):
             # A field that the flux of another field's equation contains is continuous with that flux.
-            carried = orders == 1 and self._fluxes
+            carried = orders == 1 and self._is_contained(number)
             found += [(number, order) for order in range(0 if carried else orders)]
         return found
+
+    def _is_contained(self, number: int) -> bool:
+        """Return whether a field of first order is part of the flux of another field, as a pressure is."""
+        return bool(self.rows.analysis.carriers) and (number, 0) not in self._fluxes
 
     @cached_property
     def _space_orders(self) -> list[int]:
@@ -120,14 +151,15 @@ class Fluxes:
 
     @cached_property
     def _fluxes(self) -> dict[tuple[int, int], int]:
-        """The equation whose flux is continuous, by field and order."""
-        names = self.rows.problem.field_names
-        return {(names.index(name), 1): i for name, i in self.rows.analysis.carriers.items()}
+        """The equation whose flux is continuous, by field and order: in place of the slope, or of the value."""
+        names, own = self.rows.problem.field_names, self.rows.analysis
+        found = {(names.index(name), 1): i for name, i in own.carriers.items()}
+        return found | {(names.index(name), 0): i for name, i in own.conserved.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of the normal flux on one side of a face."""
         i, X, normals, found = (
-            self._fluxes[number, 1],
+            self._fluxes.get((number, 1), self._fluxes.get((number, 0), 0)),
             self.rows.traces.inward(part, face),
             self.rows.traces.normals(face),
             [],
@@ -163,7 +195,8 @@ class Fluxes:
                 np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self._flux(part, face, number) if n == number))
                 for part in (face.below, face.above)
             ]
-            self._scales[face, number] = float(np.sqrt(max(sides[0] * sides[1], 1e-300)))
+            # A flux may vanish on one side, or at the first state.
+            self._scales[face, number] = float(np.sqrt(sides[0] * sides[1]) or max(sides) or 1.0)
         return self._scales[face, number]
 
     def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -202,7 +235,7 @@ class Fluxes:
         """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
         if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
-        if order and self._is_flux(face, number, order):
+        if self._is_flux(face, number, order):
             share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)
             return share * self._scale(face, number) if self._fluxes[number, order] == i else 0.0
         if face.normals is None:
@@ -210,7 +243,7 @@ class Fluxes:
             if value is None:
                 return 0.0
             return _mean(face.weights, value) / self._share_of_flux(part, face, number, order)
-        if order == 0 and not (self._space_orders[number] == 1 and self._fluxes):
+        if order == 0 and not (self._space_orders[number] == 1 and self._is_contained(number)):
             normal = face.normals.T
             ones = [(self.rows.along(axis, 1), own) for axis, own in enumerate(normal)]
             return sum(

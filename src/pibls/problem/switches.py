@@ -49,12 +49,13 @@ class Switching:
     @cached_property
     def planes(self) -> FloatArray:
         """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
-        return self._planes([s.form.residual for s in self.problem.statements])
+        return self._planes([s.form.residual for s in self.problem.statements] + self._fluxes)
 
     @cached_property
     def planes_inside(self) -> FloatArray:
         """Those of them at which more than conditions on the boundary switch."""
-        return self._planes([s.form.residual for s in self.problem.statements if not isinstance(s.place, OnPart)])
+        inside = [s.form.residual for s in self.problem.statements if not isinstance(s.place, OnPart)]
+        return self._planes(inside + self._fluxes)
 
     def _planes(self, switching: list[sp.Expr]) -> FloatArray:
         symbols, bounds = self.problem.domain.coordinates, self.problem.domain.bounds
@@ -116,8 +117,9 @@ class Switching:
 
     @cached_property
     def jumps(self) -> bool:
-        """Whether the coefficient of a highest derivative in space jumps anywhere."""
-        return any(_top_jumps(s, len(self.problem.domain.space)) for s in self.problem.statements if s.is_equation)
+        """Whether the coefficient of a highest derivative in space, or another term of a flux, jumps anywhere."""
+        equations = (s for s in self.problem.statements if s.is_equation)
+        return bool(_edges(self._fluxes)) or any(_top_jumps(s, len(self.problem.domain.space)) for s in equations)
 
     @cached_property
     def reading(self) -> str:
@@ -184,7 +186,17 @@ class Switching:
     @cached_property
     def _equations(self) -> list[sp.Expr]:
         """The expressions across whose switches cells are cut."""
-        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._interfaces
+        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._fluxes + self._interfaces
+
+    @cached_property
+    def _fluxes(self) -> list[sp.Expr]:
+        """Fluxes with branches: they are continuous, so that a term that jumps bends the solution.
+
+        The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
+        either side, so that the equation itself does not show it.
+        """
+        found = [normal_flux(e, self.problem.domain.space) for e in self.problem.equations if has_branches(e)]
+        return [flux for flux in found if flux is not None]
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:

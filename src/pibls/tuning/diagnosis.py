@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.cluster import ClusterSolver
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
@@ -48,10 +49,12 @@ def solve_by_cells(
     continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
+    cluster: Any = None,
 ) -> Solution:
     """Solve a problem by cells; where the solution is in doubt, find out whether the problem is to blame."""
     common: dict[str, Any] = {"seed": seed, "report": lambda *facts: report(Progress(*facts)), "nodes": nodes}
-    with blas_threads(most=1):
+    # The fronts of subtrees are large matrices, which are joined on all cores.
+    with blas_threads(most=1 if cluster is None else None):
         if not problem.is_linear:
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
@@ -63,6 +66,8 @@ def solve_by_cells(
                 or _overdetermined(problem, tol, budget, solve)
                 or solve(problem, tol, budget)
             )
+        if cluster is not None:
+            common["solver"] = partial(ClusterSolver, client=cluster)
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
