@@ -95,7 +95,7 @@ def _estimate(fronts: Fronts, network: CellNetwork, seed: int) -> float:
 
 
 def _words(fronts: Fronts) -> str:
-    """Say which fronts there are, and what they conserve."""
+    """Say which fronts there are."""
     law = fronts.law
     (x,), time, start = law.problem.domain.space, law.problem.domain.time, law.bounds[1, 0]
     told = [f"{time} = {start + s.times[0]:.6g}, {x} = {s.places[0]:.6g}" for s in fronts.shocks]

@@ -58,9 +58,11 @@ class Strategy:
         """Solve by the way that suits the problem, or by the one asked for."""
         check_squares(self.problem)
         check_interfaces(self.problem)
-        fronts = self.problem.once(fronts_of) if time is None and self.device is None and self.nodes is None else None
-        if fronts is not None and self.start is None:
-            return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
+        free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
+        if free and self.problem.domain.time is not None:
+            fronts = self.problem.once(fronts_of)
+            if fronts is not None:
+                return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
         if (unit := unit_of(self.problem)) != 1.0:
