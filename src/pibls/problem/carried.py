@@ -110,9 +110,9 @@ class _Carrying:
             factors = list(factors_of(residuals, self.problem.domain.coordinates))
             for patch in (patch for patch in place.part.patches if factors and patch.parameters == 1):
                 for s in dict.fromkeys(s for factor in factors for s in self._zeros(factor, patch)):
-                    X, normals, _ = patch.at(np.array([[s], [s - CLOSE], [s + CLOSE]]))
-                    jumps = any(_jumps(statement, X[1:], normals[1:]) for statement in own)
-                    yield from self._entering(X[0], normals[:1], jumps)
+                    X, normals, _ = patch.at(np.array([[s]]))
+                    jumps = any(_jumps(statement, patch, s) for statement in own)
+                    yield from self._entering(X[0], normals, jumps)
         for disagreement in disagreements(self.problem, self.equation):
             yield from self._entering(*disagreement)
 
@@ -148,12 +148,13 @@ class _Carrying:
             yield from (_Start(other, curve.end, curve.jumps) for other in self.families if other is not family)
 
 
-def _jumps(statement: Statement, X: FloatArray, normals: FloatArray) -> bool:
-    """Tell whether a given value differs between two points that are very close together."""
+def _jumps(statement: Statement, patch: Any, place: float) -> bool:
+    """Tell whether a given value jumps at a place of a patch, by its size all along the patch."""
     if statement.form.order:
         return False
+    s = np.concatenate([[place - CLOSE, place + CLOSE], np.linspace(0.0, 1.0, SCAN + 1)[1:-1]])
     try:
-        one, two = statement.form.source_function(X, normals)
+        values = statement.form.source_function(*patch.at(s[:, None])[:2])
     except ProblemError:
         return True
-    return bool(abs(one - two) > np.sqrt(CLOSE) * max(abs(one), abs(two)))
+    return bool(abs(values[0] - values[1]) > np.sqrt(CLOSE) * np.abs(values).max())
