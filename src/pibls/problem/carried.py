@@ -117,9 +117,13 @@ class _Carrying:
             yield from self._entering(*disagreement)
 
     def _entering(self, place: FloatArray, normals: FloatArray, jumps: bool) -> Iterator[_Start]:
-        """Yield the families that enter at a place; if two do, it is not known along which of them a value jumps."""
+        """Yield the families that enter at a place; a value may jump along one that is alone.
+
+        How a jump of a wave changes along a curved characteristic is not known here.
+        """
         own = [family for family in self.families if family.enters(place, normals)]
-        yield from (_Start(family, place, jumps and len(own) == 1) for family in own)
+        known = len(own) == 1 and (self.equation.form.order == 1 or own[0].constant is not None)
+        yield from (_Start(family, place, jumps and known) for family in own)
 
     def _zeros(self, factor: sp.Expr, patch: Any) -> list[float]:
         """Return the zeros of an expression strictly within a patch, by its parameter."""
