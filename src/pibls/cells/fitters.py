@@ -66,7 +66,7 @@ class Fitter(Protocol):
 
 @dataclass(eq=False)
 class LinearFitter:
-    """Solves a linear problem on trees."""
+    """Solves a linear problem, or one that is linearised at a given state, on trees."""
 
     solver: TreeSolver
     budget: Budget
@@ -125,4 +125,5 @@ class LinearFitter:
 
     def enriched(self, degrees: int) -> LinearFitter:
         """Return a fitter with functions of ``degrees`` degrees more."""
-        return LinearFitter(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)
+        rows = Rows(self.layout.enriched(degrees), self.solver.rows.state)
+        return LinearFitter(TreeSolver(rows), self.budget)

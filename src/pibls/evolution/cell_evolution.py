@@ -15,6 +15,7 @@ from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.loop import Loop
+from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -62,12 +63,20 @@ class CellEvolution:
         """Return a first solution, on cells that resolve the initial values and one resolvent."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
         start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
-        linear = LinearFitter(TreeSolver(start.data.rows), self.budget)
+        rows = Rows(start.data.rows.layout, self.resolvent.first_state) if self.resolvent.varying else start.data.rows
+        linear = LinearFitter(TreeSolver(rows), self.budget)
         loop = Loop(linear, self.tol, Course(self.budget.part(MOST), TREES, lambda *_: None), self.seed, start.data)
         loop.run(linear.fit(start.root, None))
         assert loop.reported is not None
-        stages = CellStages(self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget)
-        return follow(stages, self.tol / SETTINGS.tighter, h)
+        stages = CellStages(
+            self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget, self._step_tol
+        )
+        return follow(stages, h)
+
+    @property
+    def _step_tol(self) -> float:
+        """Relative error that a step may have."""
+        return self.tol / SETTINGS.tighter
 
     def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
@@ -75,7 +84,7 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        stages = CellStages(self.resolvent, layout, root, self.budget)
+        stages = CellStages(self.resolvent, layout, root, self.budget, self._step_tol)
         better = along(stages, shortened(here.breaks, _SHORTER))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
@@ -133,7 +142,8 @@ class CellEvolution:
     def limit(self, found: ComparedRuns) -> Stop | None:
         """Return that the work was spent, or that rounding is all that is left."""
         if ended := found.run.ended or found.better.ended:
-            return Stop(Reason.BUDGET, ended, "Give a larger budget.")
+            spent = "work" in ended
+            return Stop(Reason.BUDGET, ended, "Give a larger budget.") if spent else Stop(Reason.EXHAUSTED, ended)
         return None
 
     def cost(self, found: ComparedRuns) -> Cost:

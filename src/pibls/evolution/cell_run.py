@@ -95,26 +95,30 @@ class _Following:
         self.breaks.append(until)
         self.pieces.append(step.series)
 
-    def run(self, *, spent: bool = False) -> CellRun:
-        """Return the run as far as it was made."""
-        ended = f"the work was spent near t = {self.breaks[-1]:.4g}" if spent else ""
+    def run(self, *, ended: str = "") -> CellRun:
+        """Return the run as far as it was made, and why it ends there."""
         if not self.pieces:
             # A rough solution is better than none.
             first, last = self.stages.resolvent.limits
-            self.accept(self.stages.step(first, last - first, self.states), last)
+            self.accept(self.stages.rough(first, last - first, self.states), last)
         work = self.stages.budget.operations - self.begun
         return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, ended)
 
 
-def follow(stages: CellStages, tol: float, h: float) -> CellRun:
+def follow(stages: CellStages, h: float) -> CellRun:
     """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
     course, (time, last), before = _Following(stages), stages.resolvent.limits, np.inf
     h = (last - time) / math.ceil((last - time) / h)
     while time < last:
+        if h < SETTINGS.cut * (last - stages.resolvent.limits[0]):
+            return course.run(ended=f"steps become shorter and shorter near t = {time:.4g}")
         if not stages.affords(h):
-            return course.run(spent=True)
+            return course.run(ended=f"the work was spent near t = {time:.4g}")
         step = stages.step(time, h, course.states)
-        error = _error(stages, step, course.reach) / tol
+        if step is None:
+            h = (last - time) / (2 * round((last - time) / h))
+            continue
+        error = _error(stages, step, course.reach) / stages.tol
         wanted = h * float(
             np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / SETTINGS.growth**2, SETTINGS.growth**2)
         )
@@ -139,8 +143,11 @@ def along(stages: CellStages, breaks: FloatArray) -> CellRun:
         # Steps of a group are equal up to rounding, and share factors.
         h = float(f"{until - start:.12g}")
         if not stages.affords(h):
-            return course.run(spent=True)
-        course.accept(stages.step(start, h, course.states), until)
+            return course.run(ended=f"the work was spent near t = {start:.4g}")
+        step = stages.step(start, h, course.states)
+        if step is None:
+            return course.run(ended=f"no step converges near t = {start:.4g}")
+        course.accept(step, until)
     return course.run()
 
 
