@@ -66,7 +66,7 @@ class Fitter(Protocol):
 
 @dataclass(eq=False)
 class LinearFitter:
-    """Solves a linear problem, or one that is linearised at a given state, on trees."""
+    """Solves a linear problem on trees."""
 
     solver: TreeSolver
     budget: Budget
@@ -125,5 +125,4 @@ class LinearFitter:
 
     def enriched(self, degrees: int) -> LinearFitter:
         """Return a fitter with functions of ``degrees`` degrees more."""
-        rows = Rows(self.layout.enriched(degrees), self.solver.rows.state)
-        return LinearFitter(TreeSolver(rows), self.budget)
+        return LinearFitter(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)

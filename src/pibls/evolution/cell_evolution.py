@@ -11,13 +11,12 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import LinearFitter, highest_degree
+from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.loop import Loop
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, TreeSolver
-from pibls.cells.tree import Cell
+from pibls.cells.measure import stacked
+from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
@@ -60,17 +59,10 @@ class CellEvolution:
     _gaps: list[float] = field(default_factory=list)
 
     def first(self, h: float) -> CellRun:
-        """Return a first solution, on cells that resolve the initial values and one resolvent."""
+        """Return a first solution, on cells that resolve coefficients, data and initial values."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
         start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
-        rows = Rows(start.data.rows.layout, self.resolvent.first_state) if self.resolvent.varying else start.data.rows
-        linear = LinearFitter(TreeSolver(rows), self.budget)
-        loop = Loop(linear, self.tol, Course(self.budget.part(MOST), TREES, lambda *_: None), self.seed, start.data)
-        loop.run(linear.fit(start.root, None))
-        assert loop.reported is not None
-        stages = CellStages(
-            self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget, self._step_tol
-        )
+        stages = CellStages(self.resolvent, start.data.rows.layout, start.root, self.budget, self._step_tol)
         return follow(stages, h)
 
     @property
@@ -85,7 +77,9 @@ class CellEvolution:
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
         stages = CellStages(self.resolvent, layout, root, self.budget, self._step_tol)
-        better = along(stages, shortened(here.breaks, _SHORTER))
+        # Steps on rough cells were longer than the tolerance allows.
+        shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))
+        better = along(stages, shortened(here.breaks, shorter))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
@@ -104,6 +98,14 @@ class CellEvolution:
         marker = ErrorMarking(layout)
         if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
             return layout.enriched(2), here.stages.root
+        rough = [
+            part.volume
+            for part, own in zip(fit.parts, marker.tails.are_smooth(stacked(fit)[1]), strict=True)
+            if not own
+        ]
+        if sum(rough) > MOST * layout.volume:
+            # Cells that are too large for a solution tell nothing of its singularities.
+            return layout, layout.trimmed(refined(fit.root, marker.splits(fit, sizes)[0]))
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
         return layout, marker.refined(fit, sizes, goal)[0]

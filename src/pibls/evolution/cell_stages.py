@@ -9,12 +9,13 @@ import numpy as np
 import sympy as sp
 
 from pibls.budget import Budget
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.evaluation import Sources, Stated, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.repeated import Lifted, Repeated
 from pibls.cells.rows import Rows
-from pibls.cells.solve import TreeSolver
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
@@ -33,10 +34,10 @@ from pibls.evolution.rational import (
 )
 from pibls.evolution.remainders import Group, Remainders, groups_of
 from pibls.evolution.resolvent import Past, Resolvent
-from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import available_memory
 
-__all__ = ["CellStages", "States", "Step"]
+__all__ = ["CellStages", "States", "Step", "at_least"]
 
 States = FloatArray
 """Weights of all states: shape (parts, orders in time, fields, functions)."""
@@ -100,6 +101,15 @@ class Step:
     terms: FloatArray
 
 
+def at_least(sizes: FloatArray) -> FloatArray:
+    """Return sizes of fields by which errors are divided: none is far smaller than that of the largest field.
+
+    >>> at_least(np.array([2.0, 0.0]))
+    array([2.   , 0.002])
+    """
+    return np.asarray(np.maximum(np.maximum(sizes, PLAIN * sizes.max()), 1e-300))
+
+
 @dataclass(eq=False)
 class CellStages:
     """An evolution on one tree of cells."""
@@ -145,6 +155,18 @@ class CellStages:
             rooted = np.sqrt(np.prod(part.half)) * own if root is None else own @ root.T
             squares += np.square(rooted).sum(axis=1)
         return np.sqrt(squares)
+
+    def fit(self, weights: FloatArray) -> Fit:
+        """Return weights of shape (parts, fields, functions) as a fit."""
+        residuals = dict.fromkeys(self.parts, 0.0)
+        return Fit(self.root, self.parts, dict(zip(self.parts, weights, strict=True)), residuals, weights.size, 0)
+
+    def roughness(self, states: States) -> float:
+        """Return the relative size of what cells hardly resolve of a state."""
+        moving = [number for number, order in enumerate(self.resolvent.orders) if order]
+        weights = states[:, 0, moving]
+        found = ErrorMarking(self.layout).rough(self.fit(weights), at_least(self.sizes(weights)))
+        return float(np.sqrt(sum(float(own @ own) for own in found.values())))
 
     @property
     def factor_work(self) -> float:
@@ -251,7 +273,7 @@ class CellStages:
         """Return the solution over a step, by iteration with remainders as data; None if that does not converge."""
         assert self._remainders is not None
         factors, times = self.factors(h), time + h * data_nodes()
-        data, reach = factors.data(time), None
+        data, tol = factors.data(time), max(self.tol, self.roughness(states))
         values = np.repeat(states[None, :, 0], ORDER, axis=0)
         before = np.inf
         for number in range(1, SETTINGS.rounds + 1):
@@ -260,11 +282,11 @@ class CellStages:
             new = self._at_nodes(stacked)
             change = self._largest(new - values)
             reach = np.maximum(self._largest(states[None, :, 0]), self._largest(new))
-            moved = float((change / np.maximum(np.maximum(reach, 1e-3 * reach.max()), 1e-300)).max())
+            moved = float((change / at_least(reach)).max())
             fall, values, before = moved / before if number > 1 else MOST, new, moved
-            if not fall < 1.0 and not moved <= self.tol:
+            if not fall < 1.0 and not moved <= tol:
                 return None
-            if moved * min(fall, MOST) <= SETTINGS.stage_share * self.tol or not fall < 1.0:
+            if moved * min(fall, MOST) <= SETTINGS.stage_share * tol or not fall < 1.0:
                 self._fewest = self._fewest or number
                 self._excess += (number - self._fewest) * self.step_work
                 return self._step(stacked)

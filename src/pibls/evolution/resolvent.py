@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import Application
 
-from pibls.cells.evaluation import State as CellState
 from pibls.evolution.form import compiled, initial_states
 from pibls.evolution.multipliers import State, Unsuitable
 from pibls.geometry.part import Part
@@ -25,7 +24,6 @@ from pibls.problem import (
     Across,
     AtPoints,
     Averages,
-    Data,
     Field,
     MultiIndex,
     OnPart,
@@ -128,19 +126,6 @@ class Resolvent:
     def varying(self) -> tuple[Varying, ...]:
         """The varying terms of all equations that have some."""
         return tuple(past.varying for own in self._pattern[1] for past in own if past.varying is not None)
-
-    @cached_property
-    def first_state(self) -> CellState:
-        """The initial values as a state, at which nonlinear terms are linearised; fields without any are zero."""
-        *space, time = self.problem.domain.coordinates
-        start = {time: sp.Float(self.limits[0])}
-
-        @cache
-        def slot(name: str, index: MultiIndex) -> Function:
-            value = differentiated(self.initial.get((name, 0), sp.S.Zero), tuple(space), index)
-            return compiled(value.xreplace(start), tuple(space))
-
-        return lambda _, X, wanted: [slot(*own)(X) for own in wanted]
 
     def at(self, z: float, time: float | None = None) -> tuple[Problem, dict[int, Past]]:
         """Return the problem in space for a number, and the past of its statements by their forms.
@@ -332,7 +317,7 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
     states = [(name, below) for name, order in orders.items() for below in range(order)]
     if missing := next((state for state in states if state not in initial), None):
         return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")
-    if reason := _unsplit(problem, orders, initial):
+    if reason := _unsplit(problem, orders):
         return Unsuitable(reason)
     return Resolvent(problem, tuple(orders.values()), initial)
 
@@ -363,7 +348,7 @@ def _varies(form: Form, time: sp.Symbol) -> bool:
     return not form.is_linear or any(time in term.coefficient.free_symbols for term in form.terms)
 
 
-def _unsplit(problem: Problem, orders: Mapping[str, int], initial: Mapping[State, sp.Expr]) -> str:
+def _unsplit(problem: Problem, orders: Mapping[str, int]) -> str:
     """Say why the varying terms of an equation cannot be left to the state by which it moves, if they cannot."""
     time, moves = problem.domain.coordinates[-1], [t for s in problem.statements for f in s.forms for t in f.terms]
     for statement in (s for s in problem.statements if s.is_equation and _varies(s.form, time)):
@@ -378,6 +363,4 @@ def _unsplit(problem: Problem, orders: Mapping[str, int], initial: Mapping[State
             return f"{name} does not give one time derivative by itself"
         if any(time in own.free_symbols and has_branches(own) for own in form.residual.atoms(Application)):
             return f"{name} has a jump that moves"
-        if any(value.has(Data) for value in initial.values()):
-            return "an initial value is a Python function, at which nothing can be linearised"
     return ""
