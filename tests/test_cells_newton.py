@@ -111,7 +111,7 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
     rows = Rows(layout, state, share=0.7, diffusion=3.0)
     projected_on_facets = 0
     for part in parts:
-        own = rows.of(part)
+        (own,) = rows.of([part])
         weights = (state.weights[part] / own.units[:, None]).ravel()
         inside = own.equation @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
         expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])

@@ -52,10 +52,9 @@ def test_unknown_names_are_refused():
         pb.Cells("tahn")
 
 
-@pytest.mark.parametrize("other", [{"device": "cpu"}, {"time": "lines"}])
-def test_what_does_not_go_with_cells_is_refused(other):
+def test_what_does_not_go_with_cells_is_refused():
     with pytest.raises(pb.PiblsError, match=r"does not go with method=Cells"):
-        pb.solve(pb.problems.advection(), method=pb.Cells(), **other)
+        pb.solve(pb.problems.advection(), method=pb.Cells(), time="lines")
 
 
 def test_many_coordinates_are_refused():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -82,6 +84,7 @@ def test_parameters_in_conditions_and_across_interfaces():
         (lambda p: pb.sweep(p, k=[np.nan], load=[1]), "finite numbers"),
         (lambda p: pb.sweep(p, k=[], load=[1]), "finite numbers"),
         (lambda p: pb.sweep(p, k=[1], load=[1], executor=0), "at least 1"),
+        (lambda p: pb.sweep(p, k=[1], load=[1], executor="two"), "Or give an Executor of concurrent.futures"),
         (lambda p: pb.sweep(p, k=[1], load=[1], quantities={"a": 1}), "function of a solution"),
         (lambda p: pb.sweep(p, k=[1], load=[1], start=p), "must be a number or text"),
         (lambda p: pb.sweep(p.at(k=1, load=1)), "at least one parameter"),
@@ -195,7 +198,7 @@ def test_results_are_kept_and_found_again(tmp_path, monkeypatch):
     assert sorted(path.name.split("-")[0] for path in tmp_path.iterdir()) == ["k=1,load=1", "k=2,load=1"]
     solved = []
     real = pb.tuning.solve
-    monkeypatch.setattr("pibls.sweeps.workers.solve", lambda *a, **b: solved.append(1) or real(*a, **b))
+    monkeypatch.setattr("pibls.sweeps.solving.solve", lambda *a, **b: solved.append(1) or real(*a, **b))
     assert pb.sweep(sweep_helpers.rod(), k=[1, 2], load=[1], **asked).identical(first)
     assert not solved
     more = pb.sweep(sweep_helpers.rod(), k=[1, 2, 3], load=[1], **asked)
@@ -273,6 +276,76 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+def _die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _solve_and_die(real):
+    def solve(*given, **options):
+        real(*given, **options)
+        _die()
+
+    return solve
+
+
+MOMENTS = {
+    "before a solve": lambda patch: patch.setattr("pibls.sweeps.solving.solve", _die),
+    "before its file": lambda patch: patch.setattr("pibls.sweeps.solving.solve", _solve_and_die(pb.tuning.solve)),
+    "while it is written": lambda patch: patch.setattr("pathlib.Path.replace", _die),
+    "before its numbers": lambda patch: patch.setattr("pibls.sweeps.labels.values_at", _die),
+    "when all is told": lambda patch: None,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_sweep_killed_at_any_moment_loses_nothing_and_repeats_nothing(moment, tmp_path, monkeypatch):
+    asked = {"load": [1], "executor": 1, "folder": tmp_path}
+
+    def end(progress):
+        if moment == "when all is told":
+            _die()
+        MOMENTS[moment](pytest.MonkeyPatch())  # from the second point on
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that the child does not have
+        child = os.fork()
+    if child == 0:
+        pb.sweep(sweep_helpers.rod(), k=range(1, 4), progress=end, **asked)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("k=*.pibls")}
+    assert len(before) == (2 if moment == "before its numbers" else 1)
+    solved, real = [], pb.tuning.solve
+    monkeypatch.setattr("pibls.sweeps.solving.solve", lambda *a, **b: solved.append(1) or real(*a, **b))
+    found = pb.sweep(sweep_helpers.rod(), k=range(1, 4), quantities=middle, **asked)
+    assert found.middle.values[:, 0] == pytest.approx(1 / (8 * np.arange(1, 4)))
+    assert len(solved) == 3 - len(before)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_the_problem_goes_to_each_worker_once():
+    sizes = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, function, *given):
+            sizes.append(sum(len(pickle.dumps(one)) for one in given[1:]))
+            return super().submit(function, *given)
+
+    with Counting(2) as threads:
+        pb.sweep(sweep_helpers.rod(), k=[1, 2, 3], load=[1], executor=threads)
+    assert max(sizes) < len(pickle.dumps(sweep_helpers.rod())) / 4
+
+
+def test_seeds_are_a_dimension():
+    found = pb.sweep(sweep_helpers.rod(), k=[1], load=[8], seed=range(3), executor=1, quantities=middle)
+    assert found.middle.dims == ("k", "load", "seed")
+    assert found.middle.values == pytest.approx(np.ones((1, 1, 3)))
+    alone = pb.sweep(sweep_helpers.rod(), k=[1], load=[8], seed=2, executor=1, quantities=middle)
+    assert alone.middle.item() == found.middle.sel(seed=2).item()
+    only = pb.sweep(lambda: sweep_helpers.rod().at(k=1, load=8), seed=[1, 2], executor=1, quantities=middle)
+    assert only.middle.values == pytest.approx([1, 1])
+
+
 def test_an_interrupt_is_no_result(tmp_path, monkeypatch):
     real = pb.tuning.solve
 
@@ -283,7 +356,7 @@ def test_an_interrupt_is_no_result(tmp_path, monkeypatch):
         except KeyboardInterrupt:
             return solution
 
-    monkeypatch.setattr("pibls.sweeps.workers.solve", interrupted)
+    monkeypatch.setattr("pibls.sweeps.solving.solve", interrupted)
     # A suite that a shell runs in the background is told to ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -403,3 +476,5 @@ def test_sweeps_from_the_command_line_that_fail(file):
         assert told in call("sweep", file, "--set", word, code=2).stderr
     assert "problem file that has parameters" in call("sweep", "zoo:advection", "--set", "k=1", code=2).stderr
     assert "has no parameter" in call("sweep", file, "--set", "nothing=1", code=2).stderr
+    both = call("sweep", file, "--set", "k=1", "--processes", "1", "--executor", "tcp://nowhere:1", code=2)
+    assert "Leave one of them out" in both.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -44,6 +46,17 @@ def test_samples_without_a_solution_do_not_count_and_are_told() -> None:
     two = pb.uncertainty(bar.at(q=1), above, k=(2, 0.1), samples=8, tol=1e-4, executor=1)
     assert np.isnan(two.values).sum() == 4
     assert "4 of 8 samples have no number (the quantity is not finite)" in two.note
+
+
+def test_samples_are_kept_told_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    asked = {"k": (2, 0.1), "samples": 4, "tol": 1e-4, "executor": 1, "folder": tmp_path}
+    first = pb.uncertainty(bar.at(q=16), middle, progress=lambda state: told.append(str(state)), **asked)
+    assert len(list(tmp_path.glob("*.pibls"))) == 4
+    assert told[-1] == "4/4: sample 4: converged"
+    monkeypatch.setattr("pibls.sweeps.solving.solve", None)  # nothing is solved again
+    again = pb.uncertainty(bar.at(q=16), middle, **asked)
+    assert (again.values == first.values).all()
 
 
 @pytest.mark.parametrize(

@@ -64,16 +64,22 @@ def _reference_error(solution: pb.Solution, reference: Reference) -> float:
     return float(max(np.linalg.norm(values[f] - known[f]) / np.linalg.norm(known[f]) for f in known))
 
 
-def collected(tolerances: tuple[float, ...] = (1e-4,)) -> tuple[Callable[..., Any], dict[str, Case]]:
+def collected(
+    tolerances: tuple[float, ...] = (1e-4,), seeds: tuple[int, ...] = (0,)
+) -> tuple[Callable[..., Any], dict[str, Case]]:
     """Return a decorator that lists functions which build problems, and the list.
 
-    Each is solved to every tolerance. A reference gives the fields at points of the line that a problem lives on;
-    ``error`` judges a solution itself.
+    Each is solved to every tolerance with every seed; one that asks for other tolerances says so with ``asked``. A
+    reference gives the fields at points of the line that a problem lives on; ``error`` judges a solution itself.
     """
     cases: dict[str, Case] = {}
 
     def case(
-        kind: str, reference: Reference | None = None, error: Measure | None = None, told: str = ""
+        kind: str,
+        reference: Reference | None = None,
+        error: Measure | None = None,
+        told: str = "",
+        asked: tuple[float, ...] = tolerances,
     ) -> Callable[..., Any]:
         def listed(make: Build) -> Build:
             def by_reference(solution: pb.Solution) -> float:
@@ -82,7 +88,7 @@ def collected(tolerances: tuple[float, ...] = (1e-4,)) -> tuple[Callable[..., An
             ill = kind == "ill-posed"
             judge = None if ill else error or by_reference
             expected = "ill-posed" if ill else "converged"
-            cases[make.__name__] = Case(make.__name__, make, judge, kind, tolerances, expected=expected, told=told)
+            cases[make.__name__] = Case(make.__name__, make, judge, kind, asked, seeds, expected=expected, told=told)
             return make
 
         return listed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pibls.cells.local import LocalSystem, LocalSystems
-from pibls.cells.order import cheaper
+from pibls.cells.local import LocalSystems
+from pibls.cells.order import Pair, cheaper
+from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import Load
 from pibls.solvers.joins import Join, joining
@@ -102,23 +104,30 @@ class Branches:
         """The rows of the problem."""
         return self.local.rows
 
-    def of(self, root: Cell) -> list[Branch]:
-        """Return the branches of a tree: all parts first, then the unions, the root last."""
+    def of(self, root: Cell, within: Cell | None = None) -> list[Branch]:
+        """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
-        shared = self.sharing.of(root)
-        self.rows.prepare([part for part in shared if part not in before])
-        found = [self._part(part, tuple(faces), before) for part, faces in shared.items()]
+        shared = self.sharing.of(root, within)
+        parts = shared if within is None else self.rows.layout.parts_of(leaves(within))
+        self._add_parts({part: shared[part] for part in parts}, before)
+        found = [self._known[part] for part in parts]
         if len(found) < 2:
             return found
         numbers = {branch.sample: number for number, branch in enumerate(found)}
         order = cheaper(
-            root,
+            within or root,
             lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
             [dict(zip(branch.shared, branch.sizes, strict=True)) for branch in found],
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
             len(self.rows.equations),
         )
-        holders = Counter(place for branch in found for place in branch.shared)
+        holders = Counter(place for faces in shared.values() for place in self.local.shared(faces))
+        return self.joined(found, order, holders, before)
+
+    def joined(
+        self, found: list[Branch], order: Sequence[Pair], holders: Counter[Any], before: Mapping[Any, Branch]
+    ) -> list[Branch]:
+        """Return branches and their unions in the given order; ``holders`` counts the parts that hold each place."""
         for pair in order:
             one, two = (found[number] for number in pair)
             known = before.get((one, two))
@@ -128,30 +137,33 @@ class Branches:
             found.append(known)
         return found
 
-    def _part(self, part: CellPart, faces: tuple[Any, ...], before: dict[Any, Branch]) -> Branch:
-        known = before.get(part)
-        same = known is not None and set(known.faces) == set(faces)
-        if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
-            system, faces = self.local.of(part, faces)
-            shared = self.local.shared(faces)
-            known = Branch(
+    def _add_parts(self, held: dict[CellPart, list[Any]], before: dict[Any, Branch]) -> None:
+        """Make the branches of parts that are new or have new faces, and take over the others."""
+        new: dict[CellPart, tuple[Any, ...]] = {}
+        for part, faces in held.items():
+            known = before.get(part)
+            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.shared(faces)):
+                new[part] = tuple(faces)
+            else:
+                self._known[part] = known
+        for part, (system, own) in zip(new, self.local.of(new), strict=True):
+            shared = self.local.shared(own)
+            made = self._known[part] = Branch(
                 shared,
                 system.sizes,
-                self._numbered(shared, system.sizes),
+                self.numbered(shared, system.sizes),
                 part,
                 self.local.counts(part, part.cell.size),
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
-                load=self.local.right_hand_sides(part, faces, system),
-                faces=faces,
+                load=self.local.right_hand_sides(part, own, system),
+                faces=own,
                 weight=self.rows.emphasis(part),
             )
-            known.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(known.width)])
-        self._known[part] = known
-        return known
+            made.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(made.width)])
 
-    def _numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
+    def numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
         """Return the numbers of the unknowns in the given places."""
         found = [np.empty(0, dtype=np.int64)]
         for place, size in zip(shared, sizes, strict=True):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,13 @@ from pibls.features import MultiIndex
 from pibls.problem import Problem, Statement
 from pibls.problem.analysis import analysis_of
 
-__all__ = ["Evaluation", "Sources", "State", "Stated", "Term", "indices_of", "power"]
+__all__ = ["Evaluation", "Place", "Sources", "State", "Stated", "Term", "Wanted", "indices_of", "power"]
+
+_TOGETHER = 2**20  # numbers that are evaluated at a time: nodes at points
 
 Term = tuple[int, MultiIndex, Any]
+Place = tuple[CellPart, FloatArray, FloatArray | None]
+"""Points of a part where a statement holds, and their normals."""
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
 
 
@@ -56,6 +61,48 @@ class Stated:
 
 Sources = Callable[[Stated, CellPart], FloatArray]
 """Returns other sources of a statement at its points in a part, one column per right-hand side."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Rows over all functions of a part: one block for each of several lists of terms.
+
+    Attributes
+    ----------
+    part, points
+        The part, and points in it; None for its own points.
+    terms, units
+        The lists of terms, and the unit of each field.
+    left
+        Weights that combine the rows at the points; None if each point has a row.
+    """
+
+    part: CellPart
+    points: FloatArray | None
+    terms: list[list[Term]]
+    units: FloatArray
+    left: FloatArray | None = None
+
+    @property
+    def at(self) -> FloatArray:
+        """The points."""
+        return self.part.points if self.points is None else self.points
+
+    @cached_property
+    def forms(self) -> dict[tuple[int, int], dict[MultiIndex, Any]]:
+        """Coefficients of derivatives in the coordinates of the part, by number of the list and by field."""
+        found: dict[tuple[int, int], dict[MultiIndex, Any]] = {}
+        for k, own in enumerate(self.terms):
+            for number, index, value in own:
+                form = found.setdefault((k, number), {})
+                form[index] = form.get(index, 0.0) + value * (self.units[number] / power(self.part.half, index))
+        return found
+
+    @property
+    def shape(self) -> Any:
+        """Wanted rows of equal shape can be evaluated together."""
+        forms = tuple((*key, *form) for key, form in self.forms.items())
+        return forms, len(self.terms), None if self.left is None else self.left.shape
 
 
 @dataclass(eq=False)
@@ -106,6 +153,20 @@ class Evaluation:
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part, at given points or at the part's own."""
         return self.layout.nodes(part, part.points if X is None else X, indices)
+
+    def lowered_at(self, statement: Statement, places: Sequence[Place]) -> list[tuple[list[Term], FloatArray]]:
+        """Return the terms and the source of a statement in many places; if it is linear, it is evaluated once."""
+        if len(places) < 2 or not statement.form.is_linear:
+            return [self.lowered(statement, *place) for place in places]
+        ends = np.cumsum([len(X) for _, X, _ in places])[:-1]
+        X = np.concatenate([X for _, X, _ in places])
+        normals = None if places[0][2] is None else np.concatenate([own for _, _, own in places if own is not None])
+        terms, source = self.lowered(statement, places[0][0], X, normals)
+        values = [np.split(value, ends) if np.ndim(value) else [value] * len(places) for _, _, value in terms]
+        return [
+            ([(n, index, every[k]) for (n, index, _), every in zip(terms, values, strict=True)], own)
+            for k, own in enumerate(np.split(source, ends))
+        ]
 
     def lowered(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
@@ -168,45 +229,67 @@ class Evaluation:
             found[number] = max(found[number], size / power(half, index))
         return found
 
-    def at(
-        self,
-        part: CellPart,
-        X: FloatArray | None,
-        terms: list[list[Term]],
-        units: FloatArray,
-        left: FloatArray | None = None,
-    ) -> list[FloatArray]:
-        """Return rows of all functions of a part for several lists of terms, at points or combined by ``left``.
+    def at(self, wanted: Sequence[Wanted]) -> list[list[FloatArray]]:
+        """Return the wanted rows; functions are evaluated together at the points of all parts.
 
-        Rows that are needed once are combined before the functions are evaluated; otherwise derivatives are kept.
+        Derivatives that are needed again are kept; otherwise they are combined before nodes become functions.
         """
-        indices = indices_of(terms)
-        again = part.whole or (left is None and self.state is not None)
-        fields = [(k, number) for k, own in enumerate(terms) for number in dict.fromkeys(n for n, _, _ in own)]
-        if again or (left is None and len(fields) > len(indices)):
-            values = self.values(part, X, indices)
-            found = [self._combined(own, values, part.half, units) for own in terms]
-            return found if left is None else [left @ own for own in found]
-        points = part.points if X is None else X
-        forms: list[dict[MultiIndex, Any]] = [{} for _ in fields]
-        for form, (k, number) in zip(forms, fields, strict=True):
-            for _, index, value in (own for own in terms[k] if own[0] == number):
-                scale = units[number] / power(part.half, index)
-                form[index] = form.get(index, 0.0) + value * scale
-        made = self.layout.reference.combine(part.local(points), forms, left)
-        size = self.layout.reference.size
-        found = [np.zeros((len(points) if left is None else len(left), self.width)) for _ in terms]
-        for (k, number), own in zip(fields, made, strict=True):
-            found[k][:, number * size : (number + 1) * size] = own
+        found: list[list[FloatArray]] = [[] for _ in wanted]
+        together: dict[Any, list[int]] = {}
+        for number, own in enumerate(wanted):
+            if own.part.whole or (own.left is None and self.state is not None):
+                values = self.values(own.part, own.points, indices_of(own.terms))
+                blocks = [self._combined(terms, values, own) for terms in own.terms]
+                found[number] = blocks if own.left is None else [own.left @ block for block in blocks]
+            else:
+                together.setdefault(own.shape, []).append(number)
+        for numbers in together.values():
+            for some in self._chunks(wanted, numbers):
+                for number, blocks in zip(some, self._evaluated([wanted[n] for n in some]), strict=True):
+                    found[number] = blocks
         return found
 
-    def _combined(
-        self, coefficients: list[Term], values: dict[MultiIndex, FloatArray], half: FloatArray, units: FloatArray
-    ) -> FloatArray:
-        size = self.layout.reference.size
+    def _chunks(self, wanted: Sequence[Wanted], numbers: list[int]) -> Iterator[list[int]]:
+        """Yield numbers of wanted rows whose points together are not too many."""
+        most = _TOGETHER // self.layout.reference.network.size
+        ends = list(accumulate(len(wanted[number].at) for number in numbers))
+        groups: dict[int, list[int]] = {}
+        for number, end in zip(numbers, ends, strict=True):
+            groups.setdefault(end // most, []).append(number)
+        yield from groups.values()
+
+    def _evaluated(self, wanted: Sequence[Wanted]) -> Iterator[list[FloatArray]]:
+        """Yield wanted rows of one shape, each list of terms as one array."""
+        counts = [len(own.at) for own in wanted]
+        X = np.concatenate([own.part.local(own.at) for own in wanted])
+        reference, forms, indices = self.layout.reference, wanted[0].forms, indices_of(wanted[0].terms)
+        if wanted[0].left is None and len(forms) > len(indices):
+            values = reference.evaluate(X, indices)
+            for own, stop, count in zip(wanted, accumulate(counts), counts, strict=True):
+                mine = {index: every[stop - count : stop] for index, every in values.items()}
+                yield [self._combined(terms, mine, own) for terms in own.terms]
+            return
+        columns = [
+            {index: _column([own.forms[key][index] for own in wanted], counts) for index in form}
+            for key, form in forms.items()
+        ]
+        left = None if wanted[0].left is None else np.stack([own.left for own in wanted if own.left is not None])
+        made = reference.combine(X, columns, left)
+        if left is not None:
+            counts = [left.shape[1]] * len(wanted)
+        size = reference.size
+        every = [np.zeros((sum(counts), self.width)) for _ in wanted[0].terms]
+        for (k, number), block in zip(forms, made, strict=True):
+            every[k][:, number * size : (number + 1) * size] = block
+        for stop, count in zip(accumulate(counts), counts, strict=True):
+            yield [block[stop - count : stop] for block in every]
+
+    def _combined(self, terms: list[Term], values: dict[MultiIndex, FloatArray], wanted: Wanted) -> FloatArray:
+        """Return the rows of a list of terms from derivatives of the functions."""
+        size, units = self.layout.reference.size, wanted.units
         blocks: list[FloatArray | None] = [None] * len(units)
-        for number, index, value in coefficients:
-            scale = value * (units[number] / power(half, index))
+        for number, index, value in terms:
+            scale = value * (units[number] / power(wanted.part.half, index))
             block, known = values[index] * (scale[:, None] if np.ndim(scale) else scale), blocks[number]
             blocks[number] = block if known is None else np.add(known, block, out=known)
         if len(blocks) == 1 and blocks[0] is not None:
@@ -216,6 +299,13 @@ class Evaluation:
             if known is not None:
                 found[:, number * size : (number + 1) * size] = known
         return found
+
+
+def _column(values: list[Any], counts: list[int]) -> FloatArray:
+    """Return numbers or arrays at the points of many parts as one array."""
+    if all(np.ndim(value) == 0 for value in values):
+        return np.repeat(values, counts)
+    return np.concatenate([np.broadcast_to(value, count) for value, count in zip(values, counts, strict=True)])
 
 
 @lru_cache(maxsize=256)

@@ -342,11 +342,12 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
         units = {part: rows.balance(part)[1] for part in state.weights}
         weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
         squares = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
-        for face in faces:
-            below, above = (
-                rows.traces.of(part, face, units[part]) @ weights[part] - rows.traces.right(part, face)[:, 0]
-                for part in (face.below, face.above)
-            )
+        pairs = [(part, face) for face in faces for part in (face.below, face.above)]
+        sides = (
+            block @ weights[part] - rows.traces.right(part, face)[:, 0]
+            for block, (part, face) in zip(rows.traces.of(pairs), pairs, strict=True)
+        )
+        for face, below, above in zip(faces, sides, sides, strict=True):
             # The best shared value is the mean.
             gap = float(np.square(below - above).sum()) / 4
             squares[face.below] += gap

@@ -108,7 +108,7 @@ class Layout:
         """
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            left = (face.basis * np.sqrt(self.face_finder.whole[1])[:, None]).T
+            left = (face.basis * np.sqrt(self.face_finder.whole[1])[:, None]).T[None]
             forms = [{index: 1.0} for index in missing]
             return dict(zip(missing, self.reference.combine(on_grid(part.local(X)), forms, left), strict=True))
 

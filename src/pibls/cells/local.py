@@ -11,15 +11,15 @@ import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.part_systems import Frame, LocalSystem
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
-from pibls.solvers.joins import counted
+from pibls.solvers.elimination import LeafSystem, Load
 
-__all__ = ["PER_CELL", "CoarseSide", "Factored", "Link", "LocalSystem", "LocalSystems", "by_singularity"]
+__all__ = ["PER_CELL", "CoarseSide", "Link", "LocalSystems", "by_singularity"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
 _STIFF = 300.0  # weight of the rows that define the balance sums
@@ -48,6 +48,7 @@ class CoarseSide:
 
     part: CellPart
     axis: int
+    is_upper: bool
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
         """Return the matrix from the unknowns of the side to the trace coefficients on one of its faces."""
@@ -67,81 +68,6 @@ class CoarseSide:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Factored:
-    """The factor of one system, as a member of a stack of factors.
-
-    Attributes
-    ----------
-    elimination
-        The elimination method.
-    factor, system
-        The stack of factors, and the stack of rows.
-    number
-        Position in the stack.
-    """
-
-    elimination: Elimination
-    factor: Factor
-    system: LeafSystem
-    number: int
-
-    @property
-    def count(self) -> int:
-        """Number of members of the stack."""
-        return len(self.system.rows)
-
-    def taken(self, numbers: list[int]) -> Factored:
-        """Return the first member of a stack of the given members; the same stack if these are all of them."""
-        if numbers == list(range(self.count)):
-            return Factored(self.elimination, self.factor, self.system, 0)
-        system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
-        return Factored(self.elimination, self.factor.taken(numbers), system, 0)
-
-    def member(self, number: int) -> Factored:
-        """Return another member of the same stack."""
-        return Factored(self.elimination, self.factor, self.system, number)
-
-
-@dataclass(eq=False)
-class LocalSystem:
-    """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
-
-    Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
-
-    Attributes
-    ----------
-    rows
-        The rows; those that define the balance sums are heavy.
-    sizes
-        Number of shared unknowns in each place.
-    averaged
-        The conditions on averages at the points of the part.
-    interface_flows
-        For each face with interface conditions, the effect of their right-hand sides on the balance sums.
-    factored
-        The factor of the system, once it is factorised.
-    """
-
-    rows: LeafSystem
-    sizes: tuple[int, ...]
-    averaged: tuple[Stated, ...] = ()
-    interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
-    factored: Factored | None = None
-
-    def place(self, factored: Factored) -> None:
-        """Store a factor; the rows become a member of its stack."""
-        self.factored = factored
-        system, one = factored.system, slice(factored.number, factored.number + 1)
-        self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
-
-    @property
-    def work(self) -> float:
-        """Operations of the elimination."""
-        (count, own), (more, width), _ = self.rows.shape
-        return counted(count * own**2 + more * width**2 + own * width**2, own)
-
-
 @dataclass(eq=False)
 class LocalSystems:
     """Makes the systems of parts; parts with equal rows share one."""
@@ -152,8 +78,9 @@ class LocalSystems:
     work: float = 0.0
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
+    _frames: dict[Any, Frame] = field(default_factory=dict)
     _alike: dict[Any, LocalSystem] = field(default_factory=dict)
-    _unit: FloatArray | None = None
+    unit: FloatArray | None = None  # of balance sums
 
     def keep(self, parts: Iterable[CellPart]) -> None:
         """Forget the rows of all parts except the given ones."""
@@ -171,22 +98,44 @@ class LocalSystems:
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
         if part not in self._made:
-            self._made[part] = self.rows.of(part)
+            (self._made[part],) = self.rows.of([part])
         return self._made[part]
 
-    def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...]]:
-        """Return the system of a part with given faces, and the faces in the order of its rows."""
-        self.count += 1
-        self.work += PER_CELL
-        rows = self.part_rows(part)
-        key, alike = self._configuration(part, faces, rows)
-        system = self._alike.get(key) if key is not None else None
-        if system is None:
-            system = self._made_of(part, alike, rows)
-            self.work += system.work
-            if key is not None:
-                self._alike[key] = system
-        return system, alike
+    def of(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
+        """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
+        self.count += len(held)
+        self.work += PER_CELL * len(held)
+        new = [part for part in held if part not in self._made]
+        self._made.update(zip(new, self.rows.of(new), strict=True))
+        ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
+        frames = self._framed(ordered)
+        found = []
+        for part, (key, own) in ordered.items():
+            rows = self._made[part].key
+            alike = None if key is None or rows is None else (rows, key)
+            system = self._alike.get(alike)
+            if system is None:
+                system = self._system(part, own, frames[part if key is None else key])
+                self.work += system.work
+                if alike is not None:
+                    self._alike[alike] = system
+            found.append((system, own))
+        return found
+
+    def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, Frame]:
+        """Return frames by key, or by part if it has none; functions are evaluated for all new ones together."""
+        first: dict[Any, CellPart] = {}
+        for part, (key, _) in ordered.items():
+            if key not in self._frames:
+                first.setdefault(part if key is None else key, part)
+        sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
+        blocks = iter(self.rows.traces.of([(part, face) for part, faces in sides.items() for face in faces]))
+        found = {
+            key: self._frame(part, ordered[part][1], {face: next(blocks) for face in sides[part]})
+            for key, part in first.items()
+        }
+        self._frames.update({key: frame for key, frame in found.items() if not isinstance(key, CellPart)})
+        return found | self._frames
 
     def right_hand_sides(
         self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None
@@ -208,15 +157,16 @@ class LocalSystems:
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
-        return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
+        return np.asarray(self.sum_unit(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
 
     def _stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
         return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
-    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
-        """Return a key that parts with equal rows share, or None, and the faces in the order of these rows."""
-        plain = rows.key is not None and not self.rows.averages
+    def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Return the key of the frame of a part, or None, and its faces in the order of their rows."""
+        rows = self._made[part]
+        plain = part.whole and not self.rows.averages and not (rows.key is None and self.rows.flux.switches)
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None, faces
         boundary = self.rows.boundary_key(part, rows)
@@ -234,7 +184,7 @@ class LocalSystems:
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
         shared = self.shared(alike)
-        return (rows.key, boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
+        return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
     def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the coarse side that a face belongs to and its position there, as part of a key."""
@@ -249,34 +199,38 @@ class LocalSystems:
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> LocalSystem:
-        """Return the system of a part."""
-        own = [face for face in faces if not isinstance(face, Link)]
-        traced = [self.rows.traces.of(part, face, rows.units) for face in own]
-        carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
-        shared = self.shared(faces)
+    def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> Frame:
+        """Return the frame of a part, given its rows on faces."""
+        rows, shared = self._made[part], self.shared(faces)
+        carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
         known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
         columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
-        below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
-        bottom = np.zeros((len(below), width))
-        row = len(rows.value)
+        below = np.vstack([rows.condition, *traced.values()])
+        bottom, row = np.zeros((len(below), count + sum(sizes))), len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
         self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
+        light = np.hstack([below / math.sqrt(part.extent), bottom])
+        return Frame(light, tuple(carried.values()), tuple(columns.values()), sizes)
+
+    def _system(self, part: CellPart, faces: tuple[Any, ...], frame: Frame) -> LocalSystem:
+        """Return the system of a part: its equations, its frame, and the rows that define its balance sums."""
+        rows, root, own, light = self._made[part], math.sqrt(part.extent), self.rows.width, frame.light
+        columns = dict(zip(faces, frame.columns, strict=True))
+        carried = dict(zip((face for face in faces if isinstance(face, Face)), frame.carried, strict=True))
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
-            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, width)
-            below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
+            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, light.shape[1] - own)
+            light = np.vstack([light, np.hstack([sums / root, theirs])])
+        below, bottom = root * light[:, :own], light[:, own:]
         balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
-        below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
-        every = np.hstack([below / math.sqrt(part.extent), bottom])
-        light = len(every) - count
-        system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
-        return LocalSystem(system, sizes, averaged, interface_flows)
+        heavy = np.hstack([balance / root, theirs])
+        system = LeafSystem(rows.equation[None], light[None], heavy[None])
+        return LocalSystem(system, frame.sizes, averaged, interface_flows)
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the matrix from shared unknowns to the trace coefficients on a face."""
@@ -351,15 +305,15 @@ class LocalSystems:
         theirs[np.arange(count), np.arange(count)] = -_STIFF
         return self._stiffness(part) * balance, theirs, passed
 
-    def _unit_of_sums(self, part: CellPart) -> FloatArray:
+    def sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""
-        if self._unit is None:
-            self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
-        return self._unit
+        if self.unit is None:
+            self.unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+        return self.unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.weights(part, sides / 2) / self._unit_of_sums(part))
+        return np.asarray(self.rows.weights(part, sides / 2) / self.sum_unit(part))
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

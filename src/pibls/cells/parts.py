@@ -81,7 +81,7 @@ class Face:
 
     It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
     conditions replace continuity; the number of each among the statements comes with the part on its inner side. A
-    whole face is the entire contact of two whole parts, with continuity only.
+    whole face is the entire contact of two whole parts, with continuity only. Values may jump across a characteristic.
     """
 
     below: CellPart
@@ -95,6 +95,7 @@ class Face:
     whole: bool = False
     normals: FloatArray | None = None
     conditions: Mapping[int, CellPart] = field(default_factory=dict)
+    jumps: bool = False
 
     @cached_property
     def area(self) -> float:
@@ -149,14 +150,17 @@ def exact_weights(
     weights = weights * (moments[0] / weights.sum())
     totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
     missing = moments - weights @ values
-    orthogonal, triangle = np.linalg.qr(values)
-    diagonal = np.abs(np.diag(triangle))
+    size = values.shape[1]
+    factored, scales, _, _ = lapack.dgeqrf(values, 64 * size)
+    diagonal = np.abs(np.diag(factored))
     for most in range(degree, 0, -1):
         count = int((totals <= most).sum())
         if count > len(local):
             continue
         if diagonal[:count].min() > ROUNDING * diagonal[:count].max():
-            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], missing[:count], trans=1)[0]
+            right = np.zeros((len(local), 1), order="F")
+            right[:count, 0] = lapack.dtrtrs(factored[:count, :count], missing[:count], trans=1)[0]
+            change = lapack.dormqr("L", "N", factored[:, : len(scales)], scales, right, 64 * size)[0][:, 0]
         else:
             change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=ROUNDING)[0]
         # Very large weights mean that there are too few points.

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.cells.batches import Batch, FactoredTree, Factors
+from pibls.cells.batches import Factors
 from pibls.cells.evaluation import Sources
+from pibls.cells.factored_tree import Batch, FactoredTree
 from pibls.cells.parts import CellPart
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, power
+from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, Wanted, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
 from pibls.cells.parts import CellPart, polynomials
@@ -78,6 +78,19 @@ class PartRows:
         return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
 
 
+class _Held(NamedTuple):
+    """The statements that hold in a part: equations, conditions on pieces of the boundary, and conditions at points."""
+
+    inside: list[Stated]
+    placed: list[tuple[Rule, list[Stated]]]
+    alone: list[Stated]
+
+    @property
+    def conditions(self) -> list[Stated]:
+        """All conditions."""
+        return [own for _, known in self.placed for own in known] + self.alone
+
+
 @dataclass(eq=False)
 class Rows(Evaluation):
     """Makes the rows of a linear problem, or of a nonlinear problem linearised at a state.
@@ -91,7 +104,6 @@ class Rows(Evaluation):
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
-    _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
     def forget(self) -> None:
         """Discard all scales; rows are rescaled at the next state."""
@@ -100,68 +112,84 @@ class Rows(Evaluation):
         for name in ("flux", "traces"):
             self.__dict__.pop(name, None)
 
-    def prepare(self, parts: Sequence[CellPart]) -> None:
-        """Evaluate coefficients and sources of linear equations at the points of many parts together."""
-        new = [part for part in parts if part not in self._evaluated]
-        if len(new) < 2 or not all(equation.form.is_linear for equation in self.equations):
-            return
-        ends = np.cumsum([len(part.points) for part in new])[:-1]
-        X = np.concatenate([part.points for part in new])
-        found: list[list[tuple[list[Term], FloatArray]]] = [[] for _ in new]
-        for equation in self.equations:
-            terms = self.terms(equation, X, None, [])
-            values = [np.split(v, ends) if np.ndim(v) else [v] * len(new) for _, _, v in terms]
-            for k, source in enumerate(np.split(equation.form.source_function(X, None), ends)):
-                own = [(n, index, every[k]) for (n, index, _), every in zip(terms, values, strict=True)]
-                found[k].append((own, source))
-        self._evaluated.update(zip(new, found, strict=True))
+    def of(self, parts: Sequence[CellPart]) -> list[PartRows]:
+        """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
+        held = self._held(parts)
+        keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
+        equations, made = self._equations(parts, held, keys), iter(self.at(list(self._wanted(parts, held))))
+        found = []
+        for part, own, key, (equation, means) in zip(parts, held, keys, equations, strict=True):
+            rows, units = self.balance(part)
+            source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
+            means = means * (part.extent / rows)[:, None]
+            given = np.array([[part.integrals @ one.source] for one in own.inside])
+            blocks = [
+                [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in _pieces(own)
+            ]
+            condition = np.concatenate([np.empty((0, self.width)), *(block for some in blocks for block in some)])
+            flows = self._flows(part, own)
+            value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
+            besides = self._besides(part, flows, own, blocks)
+            stated = tuple(own.inside), tuple(own.conditions)
+            known = (condition, np.concatenate(value), means, given, flows, besides, key, *stated)
+            found.append(PartRows(units, equation, source, *known))
+        return found
 
-    def of(self, part: CellPart) -> PartRows:
-        """Return the rows of a part."""
-        inside = self._inside(part)
-        rows, units = self.balance(part)
-        key = None
-        if part.whole and self.is_constant:
-            key = tuple(self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
-        source = np.concatenate([-own.weighed(own.source[:, None]) for own in inside])
-        if key is None or key not in self._alike:
-            found = self.at(part, None, [own.terms for own in inside], units)
-            equation = np.concatenate([own.weighed(values) for own, values in zip(inside, found, strict=True)])
+    def _equations(
+        self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Return the rows of the equations and their integrals; parts with equal keys share them."""
+        names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
+        new = {name: names.index(name) for name in dict.fromkeys(names) if name not in self._alike}
+        wanted = [
+            Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1])
+            for n in new.values()
+        ]
+        found = {}
+        for (name, number), blocks in zip(new.items(), self.at(wanted), strict=True):
+            part, inside = parts[number], held[number].inside
+            equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
             shares = part.integrals / np.sqrt(part.weights * part.extent)
-            means = np.array([shares @ own for own in np.split(equation, len(rows))])
-            if key is not None:
-                self._alike[key] = equation, means
-        else:
-            equation, means = self._alike[key]
-        means = means * (part.extent / rows)[:, None]
-        given = np.array([[part.integrals @ own.source] for own in inside])
-        condition, flows, placed, alone = self._conditions(part, units)
-        held = [own for _, known, _ in placed for own in known] + alone
-        value = np.concatenate([np.empty((0, 1)), *(-own.weighed(own.source[:, None]) for own in held)])
-        besides = self._besides(part, units, flows, placed)
-        known = (means, given, flows, besides, key, tuple(inside), tuple(held))
-        return PartRows(units, equation, source, condition, value, *known)
+            found[name] = equation, np.array([shares @ own for own in np.split(equation, len(inside))])
+        self._alike.update({key: found[key] for key in keys if key in found})
+        return [found[name] if name in found else self._alike[name] for name in names]
+
+    def _key(self, part: CellPart, inside: list[Stated]) -> Any:
+        """Return a key that whole parts share whose equations have the same rows at any size; else None."""
+        if not part.whole or not self.is_constant:
+            return None
+        rows, units = self.balance(part)
+        return tuple(self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
 
     def residual(self, part: CellPart) -> FloatArray:
         """Return the residuals of a part at the state, without those on its faces."""
         assert self.state is not None
-        on = (self._on_boundary(part, place, rule) for place, rule in part.boundary.items())
-        found = [np.zeros(0)]
-        for own in (*self._inside(part), *(one for many in on for one in many), *self._at_points(part)):
+        (held,), found = self._held([part]), [np.zeros(0)]
+        for own in (*held.inside, *held.conditions):
             slots = self.state(part, own.points, [(term.field, term.multi_index) for term in own.statement.form.terms])
             terms = (value * slot for (_, _, value), slot in zip(own.terms, slots, strict=True))
             found.append(own.weighed(sum(terms, own.source)[:, None])[:, 0])
         return np.concatenate(found)
 
-    def _inside(self, part: CellPart) -> list[Stated]:
-        """Return the equations at the points of a part."""
-        lowered = self._evaluated.pop(part, None) or [self.lowered(e, part, part.points, None) for e in self.equations]
-        factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
-        return [
-            Stated(equation, part.points, None, *own, factor * roots)
-            for equation, own, factor in zip(self.equations, lowered, factors, strict=True)
-        ]
+    def _held(self, parts: Sequence[CellPart]) -> list[_Held]:
+        """Return the statements that hold in parts, at their points."""
+        inside = [self.lowered_at(e, [(part, part.points, None) for part in parts]) for e in self.equations]
+        found = []
+        for part, lowered in zip(parts, zip(*inside, strict=True), strict=True):
+            factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
+            found.append(
+                _Held(
+                    [
+                        Stated(equation, part.points, None, terms, source, factor * roots)
+                        for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
+                    ],
+                    [(rule, []) for rule in part.boundary.values()],
+                    self._at_points(part),
+                )
+            )
+        self._add_conditions(parts, found)
+        return found
 
     @staticmethod
     def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
@@ -171,7 +199,7 @@ class Rows(Evaluation):
         )
 
     def _besides(
-        self, part: CellPart, units: FloatArray, flows: FloatArray, placed: list[tuple[Rule, list[Stated], Any]]
+        self, part: CellPart, flows: FloatArray, held: _Held, blocks: list[list[FloatArray]]
     ) -> FloatArray | None:
         """Return the rows of conditions without their fluxes, on a cut part in space whose fluxes are all given.
 
@@ -183,40 +211,35 @@ class Rows(Evaluation):
         if part.whole or len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
-        for rule, known, rows in placed:
+        for (rule, known), rows in zip(held.placed, blocks, strict=False):
             stop = start + sum(map(len, rows))
             if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own.terms, rule) for own in known):
                 return None
             for own, block in zip(known, rows, strict=True):
                 levels = [term for term in own.terms if not any(term[1])]
                 again = 0 < len(levels) < len(own.terms)
-                level = own.weighed(self.at(part, rule.points, [levels], units)[0]) if again else block
-                found.append(level if levels else np.zeros_like(block))
+                level = Wanted(part, rule.points, [levels], self.balance(part)[1])
+                block = own.weighed(self.at([level])[0][0]) if again else block
+                found.append(block if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
-            found = coefficients or self._terms_inside(part)
-            sizes = np.array([self.sizes(terms, part.half) for terms in found])
+            sizes = np.array([self.sizes(terms, part.half) for terms in self.magnitudes(part, coefficients)])
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
 
-    def magnitudes(self, part: CellPart) -> list[list[Term]]:
+    def magnitudes(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> list[list[Term]]:
         """Return the root mean square of every coefficient of every equation on a part."""
         if part not in self._magnitudes:
+            found = coefficients or [self.only_terms(e, part, part.points, None) for e in self.equations]
             self._magnitudes[part] = [
                 [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
-                for own in self._terms_inside(part)
+                for own in found
             ]
         return self._magnitudes[part]
-
-    def _terms_inside(self, part: CellPart) -> list[list[Term]]:
-        """Return the terms of all equations at the points of a part."""
-        if part in self._evaluated:
-            return [terms for terms, _ in self._evaluated[part]]
-        return [self.only_terms(e, part, part.points, None) for e in self.equations]
 
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
         """Return the weight of each equation's integrated residual over a box with given half sides.
@@ -241,27 +264,23 @@ class Rows(Evaluation):
             return 1.0
         return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
-    def _conditions(
-        self, part: CellPart, units: FloatArray
-    ) -> tuple[FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]], list[Stated]]:
-        """Return the rows of all conditions, their effect on balances, those by place, and those at points."""
-        placed: list[tuple[Rule, list[Stated], Any]] = []
-        blocks = [np.empty((0, self.width))]
-        flows = [np.empty((len(self.equations), 0))]
-        for place, rule in part.boundary.items():
-            own = self._on_boundary(part, place, rule)
-            made = self.at(part, rule.points, [one.terms for one in own], units)
-            rows = [one.weighed(block) for one, block in zip(own, made, strict=True)]
-            placed.append((rule, own, rows))
-            blocks += rows
+    def _wanted(self, parts: Sequence[CellPart], held: Sequence[_Held]) -> Iterator[Wanted]:
+        """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
+        for part, own in zip(parts, held, strict=True):
+            for some in _pieces(own):
+                X = some[0].points if some else part.points[:0]
+                yield Wanted(part, X, [one.terms for one in some], self.balance(part)[1])
+
+    def _flows(self, part: CellPart, held: _Held) -> FloatArray:
+        """Return how the balance of each equation depends on the rows of the conditions of a part."""
+        flows, units = [np.empty((len(self.equations), 0))], self.balance(part)[1]
+        for rule, own in held.placed:
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
             projection = own[0].projection if own else None
             flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
-        for one in (alone := self._at_points(part)):
-            blocks.append(one.weighed(self.at(part, one.points, [one.terms], units)[0]))
-            flows.append(np.zeros((len(self.equations), len(one.points))))
-        return np.concatenate(blocks), np.hstack(flows), placed, alone
+        flows += [np.zeros((len(self.equations), len(one.points))) for one in held.alone]
+        return np.hstack(flows)
 
     def conditions_on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
@@ -299,19 +318,22 @@ class Rows(Evaluation):
             self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
         return self._factors[key]
 
-    def _on_boundary(self, part: CellPart, place: Any, rule: Rule) -> list[Stated]:
-        """Return the conditions on a piece of the boundary at its quadrature points."""
-        units, roots, projection = (
-            self.balance(part)[1],
-            np.sqrt(rule.weights * _depth(part, rule)),
-            self._projection(part, rule),
-        )
-        found = []
-        for statement in self.conditions_on(place):
-            terms, source = self.lowered(statement, part, rule.points, rule.normals)
-            factors = self.factor(statement, part, terms, units) * roots
-            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))
-        return found
+    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[_Held]) -> None:
+        """Add the conditions on pieces of the boundary at their quadrature points."""
+        pieces: dict[Any, list[tuple[CellPart, Rule, list[Stated]]]] = {}
+        for part, own in zip(parts, held, strict=True):
+            for place, (rule, stated) in zip(part.boundary, own.placed, strict=True):
+                pieces.setdefault(place, []).append((part, rule, stated))
+        for place, every in pieces.items():
+            roots = [np.sqrt(rule.weights * _depth(part, rule)) for part, rule, _ in every]
+            projections = [self._projection(part, rule) for part, rule, _ in every]
+            for statement in self.conditions_on(place):
+                lowered = self.lowered_at(statement, [(part, rule.points, rule.normals) for part, rule, _ in every])
+                for (part, rule, stated), (terms, source), root, projection in zip(
+                    every, lowered, roots, projections, strict=True
+                ):
+                    factors = self.factor(statement, part, terms, self.balance(part)[1]) * root
+                    stated.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))
 
     def _projection(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary of many flat pieces in space, times roots of weights; else None.
@@ -368,8 +390,13 @@ class Rows(Evaluation):
             return np.zeros(self.width), Stated(statement, X, None, [], weights, weights)
         found, source = self.lowered(statement, part, X, None)
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
-        (row,) = self.at(part, None if X is part.points else X, [found], units, factor * weights[None])
-        return row[0], Stated(statement, X, None, found, source, factor * weights)
+        wanted = Wanted(part, None if X is part.points else X, [found], units, factor * weights[None])
+        return self.at([wanted])[0][0][0], Stated(statement, X, None, found, source, factor * weights)
+
+
+def _pieces(held: _Held) -> list[list[Stated]]:
+    """Return the conditions of a part that hold at the same points."""
+    return [own for _, own in held.placed] + [[one] for one in held.alone]
 
 
 def _depth(part: CellPart, rule: Rule) -> float:

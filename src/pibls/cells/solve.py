@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.batches import Batch, FactoredTree, Factors, Unknowns
+from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
+from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.layout import Layout
 from pibls.cells.local import LocalSystems, by_singularity
 from pibls.cells.parts import CellPart, part_values
@@ -22,13 +23,15 @@ from pibls.checks import FloatArray
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
+from pibls.solvers.inputs import to_host
 from pibls.solvers.rotations import Rotations
+from pibls.solvers.stacks import placed
 
-__all__ = ["Fit", "TreeSolver"]
+__all__ = ["ITERATIONS", "REFINEMENTS", "Fit", "TreeSolver", "nothing"]
 
-_REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
+REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
-_ITERATIONS = 2  # steps of inverse iteration
+ITERATIONS = 2  # steps of inverse iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ class TreeSolver:
     rows: Rows
     local: LocalSystems = field(init=False)
     branches: Branches = field(init=False)
-    _factors: Factors = field(default_factory=lambda: Factors(Grams()))
+    _factors: Factors = field(init=False)
     _root: Cell = field(init=False)  # the last tree
     _branches: list[Branch] = field(default_factory=list)
     _tree: FactoredTree | None = None  # its factorisation; None if the tree has no part, or Gram matrices fail
@@ -89,6 +92,7 @@ class TreeSolver:
     def __post_init__(self) -> None:
         self.local = LocalSystems(self.rows)
         self.branches = Branches(self.local)
+        self._factors = Factors(Grams(self.layout.reference.nodes.device))
 
     @property
     def flops(self) -> float:
@@ -116,6 +120,10 @@ class TreeSolver:
         """Bytes held by the last solution, approximately."""
         return 8.0 * self._tree.numbers if self._tree is not None else 0.0
 
+    def over(self, rows: Rows) -> TreeSolver:
+        """Return a solver of the same kind for other rows."""
+        return TreeSolver(rows)
+
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
         joined = self.branches.work
@@ -134,9 +142,8 @@ class TreeSolver:
         """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
 
         def given(tree: FactoredTree) -> dict[Batch, Load]:
-            return {
-                batch: Load.stacked([self.loaded(branch, sources) for branch in batch.branches]) for batch in tree.loads
-            }
+            every = {batch: [self.loaded(branch, sources) for branch in batch.branches] for batch in tree.loads}
+            return {batch: Load.stacked(own).placed(tree.elimination.device) for batch, own in every.items()}
 
         return self._solved(given)
 
@@ -174,11 +181,16 @@ class TreeSolver:
         return solved, self._tree.left(loads, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
-        """Factorise the last tree; None if Gram matrices fail."""
+        """Factorise the last tree; None if Gram matrices fail. A tree too large for a device is factorised in NumPy."""
         try:
             return factors.of(self._branches, self.branches.total)
         except DependentError:
             return None
+        except RuntimeError as error:
+            if factors.elimination.device is None or "out of memory" not in str(error):
+                raise
+        self._factors = Factors(Grams())
+        return self._factorised(self._factors)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most.
@@ -190,19 +202,17 @@ class TreeSolver:
         if tree is None:
             return 0.0, {}
         unknowns = tree.probed(np.random.default_rng((seed, 5)))
-        found = math.sqrt(self._square(unknowns) / tree.count)
+        found = math.sqrt(self.square(unknowns) / tree.count)
         # Gram matrices cannot represent large sensitivities, which the rows verify.
         if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
-            left = tree.left(_nothing(tree), unknowns).values()
-            sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
-            missed = sum(float(load.squares[:, 0].sum()) for load in left) + sum(
-                float(np.square(own).sum()) for own in sums
-            )
-            found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
+            left = tree.left(nothing(tree), unknowns).values()
+            sums = tree.counts[:, :, None] * to_host(unknowns.sums)
+            missed = sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
+            found = max(found, math.sqrt(self.square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
-    def _square(self, unknowns: Unknowns) -> float:
+    def square(self, unknowns: Unknowns) -> float:
         """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
         square = 0.0
         for batch in unknowns.own:
@@ -217,11 +227,10 @@ class TreeSolver:
 
     def _least(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
         """Return the unknowns that rows see least: by inverse iteration, then without the part that they do see."""
-        for _ in range(_ITERATIONS):
+        for _ in range(ITERATIONS):
             unknowns = self._iterated(tree, unknowns)
-        nothing = _nothing(tree)
-        for _ in range(_ITERATIONS):
-            unknowns = unknowns.changed(tree.solved(tree.left(nothing, unknowns), unknowns.sums))
+        for _ in range(ITERATIONS):
+            unknowns = unknowns.changed(tree.solved(tree.left(nothing(tree), unknowns), unknowns.sums))
         return unknowns
 
     def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
@@ -230,13 +239,18 @@ class TreeSolver:
         Gram matrices cannot resolve the smallest singular value, but the step finds its direction; the rows give the
         value.
         """
-        scale, lifted = 1.0 / math.sqrt(max(self._square(unknowns), sys.float_info.min)), {}
+        scale = 1.0 / math.sqrt(max(self.square(unknowns), sys.float_info.min))
+        return tree.up(self.lifted_back(tree, unknowns, scale))
+
+    def lifted_back(self, tree: FactoredTree, unknowns: Unknowns, scale: float) -> dict[Batch, tuple[Any, Any]]:
+        """Return the transformed right-hand sides that are the scaled functions of all parts themselves."""
+        lifted = {}
         for batch, own in unknowns.own.items():
-            right = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1))
+            right, values = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1)), to_host(own)
             for k, branch in enumerate(batch.branches):
-                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.sample, own[k])
-            lifted[batch] = batch.factor.up(right)
-        return tree.up(lifted)
+                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.sample, values[k])
+            lifted[batch] = batch.factor.up(placed(right, tree.elimination.device))
+        return lifted
 
     def _weighed(self, part: CellPart, own: FloatArray) -> FloatArray:
         """Return the unknowns of a part times the Gram matrix of its functions."""
@@ -251,9 +265,9 @@ class TreeSolver:
         """Return the weights of the parts of a batch, shape (sides, fields, functions)."""
         parts = [branch.sample for branch in batch.branches]
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])
-        own = unknowns.own[batch].transpose(0, 2, 1)
+        own = to_host(unknowns.own[batch]).transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
-        for branch, weights, others in zip(batch.branches, every, unknowns.shared[batch], strict=True):
+        for branch, weights, others in zip(batch.branches, every, to_host(unknowns.shared[batch]), strict=True):
             if singular := by_singularity(branch.faces):
                 self._add_singularities(branch, singular, weights, others)
         return list(zip(parts, every, strict=True))
@@ -279,7 +293,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     except DependentError:
         return None
     left = tree.left(loads, found)
-    for _ in range(_REFINEMENTS):
+    for _ in range(REFINEMENTS):
         change, norms = tree.solved(left, found.sums), found.norms
         ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
         if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
@@ -292,9 +306,9 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     return found, left
 
 
-def _nothing(tree: FactoredTree) -> dict[Batch, Load]:
+def nothing(tree: FactoredTree) -> dict[Batch, Load]:
     """Return zero right-hand sides for all parts."""
     return {
-        batch: Load(*(np.zeros_like(own[:, :, :1]) for own in (load.equation, load.rows, load.heavy)))
+        batch: Load(*(0.0 * own[:, :, :1] for own in (load.equation, load.rows, load.heavy)))
         for batch, load in tree.loads.items()
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Sources, Term, indices_of, power
+from pibls.cells.evaluation import Sources, Term, Wanted, indices_of, power
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.problem import Opposite
@@ -28,24 +29,41 @@ class Traces:
     _known: dict[Any, FloatArray] = field(default_factory=dict)
     _units: dict[Face, FloatArray] = field(default_factory=dict)
 
-    def _made(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return the trace coefficients of every field and derivative that is continuous across a face, as rows."""
-        X, unit, depth = self.on_side(part, face), self.units(face), face.thickness
+    def of(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
+        """Return the trace coefficients on faces of all terms that are continuous there, as rows, for each part."""
+        found = {pair: self._known[pair] for pair in pairs if pair in self._known}
+        wanted: dict[tuple[CellPart, Face], tuple[Wanted, list[float]]] = {}
+        for pair in pairs:
+            if pair not in found:
+                made = self._made(*pair)
+                if isinstance(made, np.ndarray):
+                    found[pair] = made
+                else:
+                    wanted[pair] = made
+        blocks = self.rows.at([own for own, _ in wanted.values()])
+        for (pair, (_, scales)), own in zip(wanted.items(), blocks, strict=True):
+            scaled = (scale * block for scale, block in zip(scales, own, strict=True))
+            found[pair] = np.vstack([np.empty((0, self.rows.width)), *scaled])
+        # A nonlinear iteration needs them again; a flux may depend on the state.
+        if self.rows.state is not None:
+            plain = {face: face.normals is None and self.rows.flux.is_plain(face) for _, face in found}
+            self._known.update({pair: own for pair, own in found.items() if plain[pair[1]]})
+        return [found[pair] for pair in pairs]
+
+    def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[Wanted, list[float]]:
+        """Return the rows of a part on a face; where functions have to be evaluated, how to make them, and scales."""
+        X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.balance(part)[1]
         wanted = self.shared(face)
         terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
             return self._whole(part, face, terms, units, scales)
-        polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        found = self.rows.at(part, X, terms, units, polynomials)
-        return np.vstack(
-            [np.empty((0, self.rows.width)), *(scale * own for scale, own in zip(scales, found, strict=True))]
-        )
+        return Wanted(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
 
     def _whole(
         self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
     ) -> FloatArray:
-        """Return the same on a whole face with constant coefficients: many faces share their moments."""
+        """Return the rows on a whole face with constant coefficients: many faces share their moments."""
         values = self.rows.layout.moments(part, face, self.on_side(part, face), indices_of(terms))
         share, size, step = (
             math.sqrt(face.area / 2 ** (len(part.half) - 1)),
@@ -67,22 +85,12 @@ class Traces:
         X[:, face.axis] -= face.shift
         return X
 
-    def of(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
-        """Return the trace coefficients on a face of all continuous terms, as rows."""
-        if (part, face) in self._known:
-            return self._known[part, face]
-        found = self._made(part, face, units)
-        # A nonlinear iteration needs them again; the flux across an interface may depend on the state.
-        if self.rows.state is not None and face.normals is None:
-            self._known[part, face] = found
-        return found
-
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
-        """Return the right-hand sides of :meth:`of`: those of interface conditions, and further sources of fluxes."""
+        """Return the right-hand sides of :meth:`of`: those of interface conditions, and the sources of fluxes."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), sides))
-        for k, block in enumerate(wanted if face.conditions or sources is not None else ()):
+        for k, block in enumerate(wanted):
             law = self.rows.flux.law(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
@@ -100,7 +108,7 @@ class Traces:
         if face.shift:
             return self._periodic[face.axis]
         if face.normals is not None:
-            return self.rows.flux.across_interfaces
+            return self.rows.flux.across_interface(face)
         return self._continuous[face.axis]
 
     @cached_property

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,8 +35,13 @@ def sweep(
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solutions.")] = None,
     budget: Annotated[float | None, typer.Option(help="Work for each search, in seconds of 10¹⁰ operations.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes to run at once; the available cores if left out.")
+    processes: Annotated[
+        int | None,
+        typer.Option("--processes", "--workers", help="Processes to run at once; the available cores if left out."),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: address of its scheduler, or its scheduler file."),
     ] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write all results, with fields on a grid, as netCDF.")] = None,
     csv: Annotated[
@@ -55,22 +63,17 @@ def sweep(
         from pibls.text import read_file
 
         file = read_file(source)
-        axes = {name: values_of(name, text) for name, text in assigned(given).items()}
-        if strange := sorted(set(axes) - set(file.parameters)):
-            has = ", ".join(file.parameters) or "none: it has no table [parameters]"
-            raise InputError(f"The problem file has no parameter {strange[0]!r}; its parameters are {has}.")
+        axes = _axes(given, file.parameters)
         for kind, path in (("netcdf", netcdf), ("csv", csv)):
             refuse_other(kind, None if path is None else check_target(f"--{kind}", path), force=force)
         options = {name: value for name, value in vars(file.solve).items() if value is not None}
         options |= {k: v for k, v in {"tol": tol, "seed": seed, "budget": budget}.items() if v is not None}
         from pibls.sweeps import sweep as solve_all
 
-        def make(**values: float) -> Problem:
-            return read_file(source, values={name: repr(value) for name, value in values.items()}).problem
-
-        asked: dict[str, Any] = {**options, **axes}
+        asked: dict[str, Any] = {**options, **axes, "folder": folder, "progress": _tell}
         wanted = goals(file.quantities)
-        found = solve_all(make, executor=workers, folder=folder, progress=_tell, quantities=wanted, **asked)
+        with _executor(processes, executor) as crew:
+            found = solve_all(_Making(source), executor=crew, quantities=wanted, **asked)
         numbers = [name for name in (*wanted, *(f"{name}_error" for name in wanted)) if name in found]
         names = [*axes, *numbers, "status", "error_estimate", "message"]
         rows = found[names[len(axes) :]].to_dataframe().reset_index()[names].to_numpy(dtype=object).tolist()
@@ -83,6 +86,42 @@ def sweep(
             shown = [[*(f"{row[names.index(t)]:g}" for t in titles), row[-3], f"{row[-2]:.1e}"] for row in rows]
             emit_table([*titles, "status", "error estimate"], shown, right=[*titles, "error estimate"])
         raise typer.Exit(code)
+
+
+def _axes(given: list[str], parameters: Sequence[str]) -> dict[str, list[float]]:
+    """Return the values of parameters by name, or refuse those that the file does not have."""
+    axes = {name: values_of(name, text) for name, text in assigned(given).items()}
+    if strange := sorted(set(axes) - set(parameters)):
+        has = ", ".join(parameters) or "none: it has no table [parameters]"
+        raise InputError(f"The problem file has no parameter {strange[0]!r}; its parameters are {has}.")
+    return axes
+
+
+@dataclass(frozen=True)
+class _Making:
+    """Makes the problem of a file for values of its parameters."""
+
+    source: str
+
+    def __call__(self, **values: float) -> Problem:
+        """Return the problem for values by name."""
+        from pibls.text import read_file
+
+        return read_file(self.source, values={name: repr(value) for name, value in values.items()}).problem
+
+
+@contextmanager
+def _executor(processes: int | None, address: str | None) -> Iterator[Any]:
+    """Yield a number of processes, or the client of a cluster at an address."""
+    if address is None:
+        yield processes
+        return
+    if processes is not None:
+        raise InputError("--executor runs on the workers of a cluster, and --processes here. Leave one of them out.")
+    from pibls.sweeps.workers import connected
+
+    with connected(address) as client:
+        yield client
 
 
 def values_of(name: str, text: str) -> list[float]:

@@ -33,6 +33,7 @@ from pibls.problem import (
     field,
     unknown,
 )
+from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.evaluate import Function, Within, differentiated
 from pibls.problem.interface import Interface
@@ -305,6 +306,8 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
         return Unsuitable("the domain has no space")
     if problem.parameters or problem.unknown_functions:
         return Unsuitable("it has unknown numbers or functions")
+    if analysis_of(problem).jumps and any(flux and has_branches(flux.source) for flux in analysis_of(problem).fluxes):
+        return Unsuitable("a term without fields of a flux jumps")
     if reason := next(filter(None, (_hindrance(s, problem) for s in problem.statements)), ""):
         return Unsuitable(reason)
     terms = [term for s in problem.statements for form in s.forms for term in form.terms]

@@ -42,6 +42,8 @@ class Cells:
         Activation of the feature nodes, a smooth one. Sines are the default, and the best of them.
     enhancement
         Activation of enhancement nodes, as many as there are feature nodes; none if left out.
+    device
+        A torch device such as ``"cuda"`` on which trees of cells are factorised and solved; NumPy if left out.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Cells:
 
     activation: str = "sin"
     enhancement: str | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name in (self.activation, *([] if self.enhancement is None else [self.enhancement])):
@@ -141,10 +144,14 @@ class ReferenceNetwork:
     ) -> list[FloatArray]:
         """Return linear differential forms of all functions at points of the cube, or sums of these with weights.
 
-        Nodes are summed up, by rows of weights on the left, before they become functions, which takes most of the work.
+        Weights have the shape (stacks, sums, points of a stack). Nodes are summed up before they become functions,
+        because that takes most of the work.
         """
         nodes = self.network.combine(X, forms)
-        return [(own if left is None else left @ own) @ self.transform for own in nodes]
+        if left is not None:
+            stacks, sums, points = left.shape
+            nodes = [(left @ own.reshape(stacks, points, -1)).reshape(stacks * sums, -1) for own in nodes]
+        return [own @ self.transform for own in nodes]
 
     @cached_property
     def memory(self) -> Memory:

@@ -83,6 +83,19 @@ def placing(device: Any, dtype: Any = None) -> Callable[[Any], Any]:
     return place
 
 
+def found_device() -> str | None:
+    """Return the GPU that torch has, or None: without torch, without a GPU, or without its double precision.
+
+    >>> found_device() in (None, "cuda")
+    True
+    """
+    try:
+        import torch
+    except ImportError:
+        return None
+    return "cuda" if torch.cuda.is_available() else None
+
+
 def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe) -> Solution:
     """Assemble, solve and wrap up."""
     start = time.perf_counter()

@@ -7,22 +7,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from pibls.checks import check_integer, cut, shorten
+from pibls.checks import cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError
 from pibls.paper.cells import Store
 from pibls.paper.made import made
 from pibls.paper.selecting import training_device
 from pibls.paper.tasks import Task, plan
-from pibls.runtime import available_cores, blas_threads
-from pibls.sweeps.workers import become_worker
+from pibls.runtime import blas_threads
+from pibls.sweeps.processes import become_worker
+from pibls.sweeps.workers import executor_of
 from pibls.tuning.progress import reporter
 
 _ENDED = (
@@ -54,6 +55,7 @@ def run_study(
     workers: int | None = None,
     progress: Callable[[StudyProgress], object] | bool | None = None,
     only: Sequence[str] | None = None,
+    executor: Any = None,
 ) -> tuple[str, ...]:
     """Compute the missing cells of the study of the paper and store each as it is finished.
 
@@ -71,6 +73,9 @@ def run_study(
     only
         Names of problems, methods or kinds of cells, numbers of points as ``"N=30"`` and seeds as ``"seed=0"``, to run
         only those.
+    executor
+        A ``concurrent.futures.Executor`` or a ``Client`` of Dask that computes the tasks instead of ``workers``; all of
+        its workers must see the same folder.
 
     Returns
     -------
@@ -78,7 +83,10 @@ def run_study(
         What failed and why, task by task; nothing if all is well. What failed is tried again by the next run.
     """
     # The folder comes last: what is refused leaves nothing behind.
-    count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
+    if executor is not None and workers is not None:
+        raise InputError("The 'executor' parameter of run_study stands for 'workers'. Leave one of them out.")
+    name, given = ("workers", workers) if executor is None else ("executor", executor)
+    crew = executor_of(given, name, "run_study")
     stages = _stages(profile, only)
     store = _store(out)
     shown = _line if progress is None and not sys.stderr.isatty() else progress
@@ -87,7 +95,7 @@ def run_study(
         failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
         missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
-        for task, failure in _outcomes(missing, store, count, made(profile, only)):
+        for task, failure in _outcomes(missing, store, crew, made(profile, only)):
             failures += [f"{task}: {failure}"] if failure else []
             course.finished(task)
     store.write_failures(failures)
@@ -143,21 +151,22 @@ class _Tally:
 
 
 def _outcomes(
-    stages: Sequence[Sequence[Task]], store: Store, workers: int, origin: Mapping[str, str]
+    stages: Sequence[Sequence[Task]], store: Store, crew: Executor | int, origin: Mapping[str, str]
 ) -> Iterator[tuple[Task, str]]:
     """Yield every task as it is finished, with its failure if any; a stage begins when the one before is finished."""
-    count = min(workers, max(map(len, stages)))
-    if count <= 1:
+    count = min(crew, max(map(len, stages))) if isinstance(crew, int) else None
+    if count is not None and count <= 1:
         for task in (task for stage in stages for task in stage):
             yield task, _compute(task, store, origin)
         return
     context = multiprocessing.get_context("spawn")
     strangers = set(multiprocessing.active_children())
     # A GPU is one more worker, for those tasks that it does best; they use nothing of the others.
-    lanes: list[tuple[int, Callable[[Task], bool]]] = [(count, lambda _: True)]
-    if any(task.together for stage in stages for task in stage) and training_device():
+    lanes: list[tuple[int | None, Callable[[Task], bool]]] = [(count, lambda _: True)]
+    if count is not None and any(task.together for stage in stages for task in stage) and training_device():
         lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
-    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=become_worker) for n, _ in lanes]
+    own = [ProcessPoolExecutor(n, mp_context=context, initializer=become_worker) for n, _ in lanes if n is not None]
+    pools = own if isinstance(crew, int) else [crew]
     waiting = [[list(filter(mine, stage)) for stage in stages] for _, mine in lanes]
     running: list[dict[Future[str], Task]] = [{} for _ in lanes]
     try:
@@ -172,7 +181,7 @@ def _outcomes(
                 if not any(future in now for now in running):
                     continue
                 lane = next(i for i, now in enumerate(running) if future in now)
-                if not isinstance(future.exception(), BrokenProcessPool):
+                if not isinstance(future.exception(), BrokenExecutor):
                     yield running[lane].pop(future), future.result()
                 else:
                     # Nor can what waits for these processes be computed.
@@ -182,7 +191,9 @@ def _outcomes(
         # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
         for child in set(multiprocessing.active_children()) - strangers:
             child.terminate()
-        for pool in pools:
+        for future in (future for now in running for future in now):
+            future.cancel()
+        for pool in own:
             pool.shutdown(wait=True, cancel_futures=True)
 
 

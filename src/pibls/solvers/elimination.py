@@ -5,7 +5,7 @@ ones leaves a *Schur front*, a small least-squares problem over the shared ones;
 up. Factors do not depend on right-hand sides: a new one costs a pass up the tree and a pass down.
 
 Branches of one shape are factorised together: all arrays have a first axis that counts the branches of a *stack*. A
-factor of one branch serves any number of equal ones.
+factor of one branch serves any number of equal ones. Stacks are NumPy arrays, or tensors on a device of torch.
 
 There are two ways to eliminate. :class:`~pibls.solvers.grams.Grams` factorises normal equations: it is fast, its errors
 grow with the square of the condition number, and refinement with the rows themselves removes them.
@@ -15,6 +15,7 @@ normal equations keep none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,7 +26,10 @@ from scipy.linalg import lapack, solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.solvers.dense import Array
+from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
+from pibls.solvers.stacks import library, placed, transposed, triangular, zeros
 
 RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
@@ -33,30 +37,6 @@ _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are roundi
 
 class DependentError(SolveError):
     """Columns are too nearly dependent for Gram matrices."""
-
-
-def transposed(stack: FloatArray) -> FloatArray:
-    """Return the transposes of a stack of matrices."""
-    return stack.transpose(0, 2, 1)
-
-
-def triangular(triangles: FloatArray, right: FloatArray, *, trans: bool = False) -> FloatArray:
-    """Solve with upper triangles, or their transposes: one for each right-hand side, or one for all of them.
-
-    >>> triangular(np.array([[[2.0, 1.0], [0.0, 4.0]]]), np.ones((2, 2, 1))).tolist()
-    [[[0.375], [0.25]], [[0.375], [0.25]]]
-    """
-    count, size, sides = right.shape
-    if not right.size:
-        return right
-    if len(triangles) == 1:
-        together = right.transpose(1, 0, 2).reshape(size, count * sides)
-        found = lapack.dtrtrs(triangles[0], together, trans=trans)[0]
-        return np.asarray(found.reshape(size, count, sides).transpose(1, 0, 2))
-    found = np.empty_like(right)
-    for number in range(count):
-        found[number] = lapack.dtrtrs(triangles[number], right[number], trans=trans)[0]
-    return found
 
 
 class _Stacked:
@@ -68,7 +48,18 @@ class _Stacked:
         if len(members) == 1:
             return members[0]
         names = [own.name for own in fields(cls)]  # type: ignore[arg-type]
-        return cls(*(np.concatenate([getattr(one, name) for one in members]) for name in names))
+        every = [[getattr(one, name) for one in members] for name in names]
+        return cls(*(library(arrays[0]).concat(arrays) for arrays in every))
+
+    def placed(self, device: Any) -> Self:
+        """Return the stack on a device of torch, or in NumPy if there is none."""
+        arrays = (getattr(self, own.name) for own in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(placed(array, device) for array in arrays))
+
+    def taken(self, which: Any) -> Self:
+        """Return a stack of some of the members."""
+        arrays = (getattr(self, own.name) for own in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(array[which] for array in arrays))
 
     def members(self) -> Iterator[Self]:
         """Yield stacks of one member each, which have its arrays in common with this one."""
@@ -81,9 +72,9 @@ class _Stacked:
 class LeafSystem(_Stacked):
     """Rows of leaves of the tree."""
 
-    equation: FloatArray  # rows over the own unknowns alone
-    rows: FloatArray  # rows over the own unknowns and the others
-    heavy: FloatArray  # further rows of that kind, few, which count many times as much
+    equation: Array  # rows over the own unknowns alone
+    rows: Array  # rows over the own unknowns and the others
+    heavy: Array  # further rows of that kind, few, which count many times as much
 
     @property
     def own(self) -> int:
@@ -96,35 +87,35 @@ class LeafSystem(_Stacked):
         return self.equation.shape[1:], self.rows.shape[1:], self.heavy.shape[1:]
 
     @property
-    def all_rows(self) -> FloatArray:
+    def all_rows(self) -> Array:
         """All rows over all unknowns."""
         count, _, width = self.rows.shape
-        above = np.zeros((count, self.equation.shape[1], width))
+        above = zeros((count, self.equation.shape[1], width), self.rows)
         above[:, :, : self.own] = self.equation
-        return np.concatenate([above, self.rows, self.heavy], axis=1)
+        return library(above).concat([above, self.rows, self.heavy], axis=1)
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return self.equation.size + self.rows.size + self.heavy.size
+        return sum(math.prod(own.shape) for own in (self.equation, self.rows, self.heavy))
 
 
 @dataclass(frozen=True, eq=False)
 class Load(_Stacked):
     """Right-hand sides of the rows of leaves, one column each."""
 
-    equation: FloatArray
-    rows: FloatArray
-    heavy: FloatArray
+    equation: Array
+    rows: Array
+    heavy: Array
 
     @property
     def squares(self) -> FloatArray:
         """Square sums of every member, one for each right-hand side."""
-        return np.asarray(sum(np.square(own).sum(axis=1) for own in (self.equation, self.rows, self.heavy)))
+        return np.asarray(to_host(sum((own * own).sum(axis=1) for own in (self.equation, self.rows, self.heavy))))
 
-    def less(self, system: LeafSystem, own: FloatArray, others: FloatArray) -> Load:
+    def less(self, system: LeafSystem, own: Array, others: Array) -> Load:
         """Return the load less the rows of a system times unknowns."""
-        every = np.concatenate([own, others], axis=1)
+        every = library(own).concat([own, others], axis=1)
         return Load(
             self.equation - system.equation @ own, self.rows - system.rows @ every, self.heavy - system.heavy @ every
         )
@@ -134,26 +125,28 @@ class Load(_Stacked):
 class Front(_Stacked):
     """All that branches say of the unknowns they share."""
 
-    rows: FloatArray  # gram matrices, or triangles of rows
-    sizes: FloatArray  # squares of the columns before any elimination
-
-    def taken(self, which: Any) -> Front:
-        """Return the fronts of some of the branches."""
-        return Front(self.rows[which], self.sizes[which])
+    rows: Array  # gram matrices, or triangles of rows
+    sizes: Array  # squares of the columns before any elimination
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
     """The unknowns of branches as functions of those they share: ``triangle · own + coupling · others = right``."""
 
-    triangle: FloatArray
-    coupling: FloatArray
+    triangle: Array
+    coupling: Array
     front: Front
+
+    @classmethod
+    def of_front(cls, front: Front) -> Factor:
+        """Return a factor that eliminates nothing, with a given front."""
+        rows = front.rows
+        return cls(zeros((1, 0, 0), rows), zeros((1, 0, rows.shape[2]), rows), front)
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return self.triangle.size + self.coupling.size + self.front.rows.size
+        return sum(math.prod(own.shape) for own in (self.triangle, self.coupling, self.front.rows))
 
     @property
     def own(self) -> int:
@@ -166,31 +159,32 @@ class Factor:
         triangle = transposed(transposed(self.triangle)[which])
         return replace(self, triangle=triangle, coupling=self.coupling[which], front=self.front.taken(which))
 
-    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def up(self, right: Array) -> tuple[Array, Array]:
         """Return the right-hand sides of own unknowns and of fronts, from those of the normal equations."""
         found = triangular(self.triangle, right[:, : self.own], trans=True)
         return found, right[:, self.own :] - transposed(self.coupling) @ found
 
-    def lifted(self, system: LeafSystem, load: Load) -> tuple[FloatArray, FloatArray]:
+    def lifted(self, system: LeafSystem, load: Load) -> tuple[Array, Array]:
         """Return the same from right-hand sides of the rows of leaves."""
         right = transposed(system.rows) @ load.rows + transposed(system.heavy) @ load.heavy
         right[:, : system.own] += transposed(system.equation) @ load.equation
         return self.up(right)
 
-    def down(self, right: FloatArray, others: FloatArray, *, probing: bool = False) -> FloatArray:
+    def down(self, right: Array, others: Array, *, probing: bool = False) -> Array:
         """Return the own unknowns, given the others; those that nothing determines are as small as they can be.
 
         With ``probing`` they are as large as the right-hand side makes them: this is how to find out.
         """
-        right = right - self.coupling @ others if others.size else right
+        right = right if 0 in others.shape else right - self.coupling @ others
         if not self._least:
             return triangular(self.triangle, right)
-        return np.stack([self._one_down(number, own, probing) for number, own in enumerate(right)])
+        found = [self._one_down(number, own, probing) for number, own in enumerate(to_host(right))]
+        return placed(np.stack(found), None if isinstance(right, np.ndarray) else right.device)
 
     def _one_down(self, number: int, right: FloatArray, probing: bool) -> FloatArray:
         """Return the own unknowns of one branch."""
         number = min(number, len(self.triangle) - 1)
-        triangle, least = self.triangle[number], self._least.get(number)
+        triangle, least = to_host(self.triangle[number]), self._least.get(number)
         if least is None:
             return np.asarray(lapack.dtrtrs(triangle, right)[0])
         if probing:
@@ -200,7 +194,7 @@ class Factor:
     @cached_property
     def _least(self) -> dict[int, FloatArray]:
         """For branches with pivots that are rounding, a diagonal that makes them large enough."""
-        diagonals = np.abs(np.diagonal(self.triangle, axis1=1, axis2=2))
+        diagonals = np.abs(to_host(library(self.triangle).linalg.diagonal(self.triangle)))
         least = _SINGULAR * diagonals.max(axis=1, initial=0.0)
         found = (diagonals <= least[:, None]).any(axis=1) & (diagonals.shape[1] > 0)
         return {
@@ -211,23 +205,27 @@ class Factor:
 class Elimination(Protocol):
     """A way to eliminate unknowns, of all branches of a stack at once."""
 
+    @property
+    def device(self) -> Any:
+        """The device of torch that all stacks are on; None for NumPy."""
+
     def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves: factors, and the leaves that each is of."""
 
-    def scaled(self, front: Front, units: FloatArray) -> Front:
+    def scaled(self, front: Front, units: Array) -> Front:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
 
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
 
-    def last(self, front: Front, counts: FloatArray) -> Factor:
+    def last(self, front: Front, counts: Array) -> Factor:
         """Eliminate the sums of whole trees, and how much they count."""
 
-    def raised(self, right: FloatArray, weight: FloatArray, units: FloatArray) -> FloatArray:
+    def raised(self, right: Array, weight: Array, units: Array) -> Array:
         """Return the right-hand sides of scaled fronts."""
 
-    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+    def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
 
-    def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:
+    def whole(self, right: Array, given: Array, counts: Array) -> Array:
         """Return the right-hand sides of whole trees from those of their fronts, and from values given to sums."""

@@ -57,7 +57,9 @@ def _turned(columns: FloatArray, scales: FloatArray, right: FloatArray) -> Float
 
 @dataclass(frozen=True)
 class Rotations:
-    """Eliminates by orthogonal factors of the rows themselves."""
+    """Eliminates by orthogonal factors of the rows themselves, in NumPy: a device has no fast ones for stacks."""
+
+    device: None = None
 
     def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves."""

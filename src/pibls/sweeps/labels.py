@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -16,21 +16,61 @@ from pibls.solution import Solution
 Axes = Mapping[str, FloatArray]
 
 
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """The numbers of one solution."""
+
+    status: str
+    message: str
+    numbers: Mapping[str, float]  # error estimate and quantities
+    bounds: Any  # of the domain, with the names of its coordinates
+    grid: Axes | None
+    fields: Mapping[str, FloatArray]  # on the grid
+
+
+@dataclass(frozen=True, eq=False)
+class Taking:
+    """Takes quantities of a solution, and its fields on a grid with ``n`` points along each coordinate."""
+
+    quantities: Mapping[str, Callable[[Solution], Any]]
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            check_integer("grid_points", self.n, "sweep", minimum=2)
+
+    def __call__(self, solution: Solution) -> Taken:
+        """Return the numbers of a solution; a quantity that fails is told of in the message."""
+        domain, estimate = solution.problem.domain, solution.error_estimate
+        numbers, words = {"error_estimate": np.nan if estimate is None else estimate}, [solution.diagnostics.message]
+        for name, function in self.quantities.items():
+            try:
+                value = function(solution)
+                numbers[name] = float(value)
+                if hasattr(value, "error"):
+                    numbers[f"{name}_error"] = float(value.error)
+            except Exception as error:  # a function of the user, at one point
+                words.append(f"The quantity {name!r} raised {type(error).__name__}: {cut(str(error), 200)}.")
+        grid, fields = axes_of(domain, self.n, {}, "sweep"), {}
+        if grid is not None:
+            shape = tuple(map(len, grid.values()))
+            fields = {name: own.reshape(shape) for name, own in values_at(solution, lattice(grid), "nan").items()}
+        bounds = [solution.coordinate_names, domain.bounds.tolist()]
+        return Taken(str(solution.status), " ".join(filter(None, words)), numbers, bounds, grid, fields)
+
+
 @dataclass(eq=False)
 class Labelled:
     """Arrays over the points of a sweep, filled as results come in."""
 
     parameters: Mapping[str, Sequence[Any]]
-    quantities: Mapping[str, Callable[[Solution], Any]]
-    n: int | None = None
+    quantities: Iterable[str]  # by name
     grid: Axes | None = None  # common to all solutions
     fits: bool = True  # whether there is such a grid
     bounds: Any = None
     arrays: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.n is not None:
-            check_integer("grid_points", self.n, "sweep", minimum=2)
         self.arrays["status"] = np.full(self.shape, "failed", dtype=object)
         self.arrays["message"] = np.full(self.shape, "", dtype=object)
         for name in ("error_estimate", *self.quantities):
@@ -41,42 +81,20 @@ class Labelled:
         """How many values every parameter has."""
         return tuple(map(len, self.parameters.values()))
 
-    def put(self, index: tuple[int, ...], found: Solution | str) -> None:
-        """Enter the solution at a point, or the reason why there is none."""
+    def put(self, index: tuple[int, ...], found: Taken | str) -> None:
+        """Enter the numbers at a point, or the reason why there are none."""
         if isinstance(found, str):
             self.arrays["message"][index] = found
             return
-        estimate = found.error_estimate
-        self.arrays["status"][index] = str(found.status)
-        self.arrays["message"][index] = found.diagnostics.message
-        self.arrays["error_estimate"][index] = np.nan if estimate is None else estimate
-        self._put_fields(index, found)
-        for name, function in self.quantities.items():
-            self._put_quantity(index, name, function, found)
-
-    def _put_fields(self, index: tuple[int, ...], found: Solution) -> None:
-        domain = found.problem.domain
-        bounds = [found.coordinate_names, domain.bounds.tolist()]
+        self.arrays["status"][index], self.arrays["message"][index] = found.status, found.message
+        for name, number in found.numbers.items():
+            self.arrays.setdefault(name, np.full(self.shape, np.nan))[index] = number
         if self.bounds is None:
-            self.bounds, self.grid = bounds, axes_of(domain, self.n, {}, "sweep")
-        self.fits = self.fits and self.grid is not None and self.bounds == bounds
-        if not self.fits or self.grid is None:
-            return
-        shape = tuple(map(len, self.grid.values()))
-        for name, values in values_at(found, lattice(self.grid), "nan").items():
-            whole = self.arrays.setdefault(name, np.full((*self.shape, *shape), np.nan))
-            whole[index] = values.reshape(shape)
-
-    def _put_quantity(self, index: tuple[int, ...], name: str, function: Callable[[Any], Any], found: Solution) -> None:
-        try:
-            value = function(found)
-            self.arrays[name][index] = float(value)
-            if hasattr(value, "error"):
-                errors = self.arrays.setdefault(f"{name}_error", np.full(self.shape, np.nan))
-                errors[index] = float(value.error)
-        except Exception as error:  # a function of the user, at one point
-            words = f"The quantity {name!r} raised {type(error).__name__}: {cut(str(error), 200)}."
-            self.arrays["message"][index] = f"{self.arrays['message'][index]} {words}".strip()
+            self.bounds, self.grid = found.bounds, found.grid
+        self.fits = self.fits and self.grid is not None and self.bounds == found.bounds
+        for name, values in found.fields.items() if self.fits else ():
+            whole = self.arrays.setdefault(name, np.full((*self.shape, *values.shape), np.nan))
+            whole[index] = values
 
     def dataset(self, xarray: Any, facts: Mapping[str, Any]) -> Any:
         """Return everything as a Dataset."""

@@ -5,26 +5,28 @@ from __future__ import annotations
 import inspect
 import numbers
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pibls.checks import as_reals, check_integer, check_number, cut, refusal, shorten
-from pibls.errors import InputError, PiblsError
+from pibls.checks import as_reals, check_number, cut, refusal, shorten
+from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.problem.open_numbers import open_in
 from pibls.quantities import asked
 from pibls.report.grid_values import installed
-from pibls.runtime import available_cores
 from pibls.solution import Solution
-from pibls.sweeps.kept import file_of, kept, open_folder
-from pibls.sweeps.labels import Labelled
-from pibls.sweeps.workers import Job, needs_script, outcomes
+from pibls.sweeps.kept import file_of, open_folder
+from pibls.sweeps.labels import Labelled, Taken, Taking
+from pibls.sweeps.solving import Point, Solving
+from pibls.sweeps.workers import workers_of
 from pibls.tuning import solve
 from pibls.tuning.progress import reporter
+
+_MANY = (list, tuple, range, np.ndarray)  # options with values of these types are dimensions
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class SweepProgress:
 def sweep(
     problem: Problem | Callable[..., Problem],
     *,
-    executor: Executor | int | None = None,
+    executor: Any = None,
     folder: str | Path | None = None,
     tol: float = 1e-6,
     quantities: Mapping[str, Any] | None = None,
@@ -61,10 +63,11 @@ def sweep(
     problem
         A problem with open parameters, see :func:`~pibls.parameter`; or a function that returns one for values by name.
     executor
-        How many processes, by default one per core; 1 is this process. Or any ``concurrent.futures.Executor``.
+        How many processes, by default one per core; 1 is this process. Or any ``concurrent.futures.Executor``, or a
+        ``Client`` of Dask.
     folder
         Where every solution is kept in a file, readable by :func:`~pibls.load`. After an interruption, or with further
-        values, only points that are not there are solved.
+        values, only points that are not there are solved. Workers on other machines must see the same folder.
     tol
         Relative L2 error to reach at every point.
     quantities
@@ -75,7 +78,8 @@ def sweep(
     progress
         Called with a :class:`SweepProgress` after every point; otherwise as for :func:`~pibls.solve`.
     **values
-        Values of every parameter, by name; plain options of :func:`~pibls.solve` are taken, too.
+        Values of every parameter, by name. Plain options of :func:`~pibls.solve` are taken, too; one with a list of
+        numbers, such as ``seed=range(8)``, is one more dimension.
 
     Returns
     -------
@@ -96,9 +100,13 @@ def sweep(
     """
     xarray, tolerance = installed("xarray", "sweep"), check_number("tol", tol, "sweep", minimum=0, exclusive=True)
     asked, workers = _asked(problem, {"tol": tolerance, **values}), workers_of(executor, "sweep")
-    found = Labelled(asked.axes, _functions(quantities), grid_points)
+    taking = Taking(_functions(quantities), grid_points)
+    found = Labelled(asked.axes, taking.quantities)
+    work = asked.solving(None if folder is None else open_folder(folder), taking)
     with reporter(progress, "sweep", "SweepProgress") as report:
-        asked.solve(workers, None if folder is None else open_folder(folder), _Tallied(found, report))
+        course = _Tallied(found, report)
+        for point, result in work.outcomes(asked.points(), workers):
+            course.put(point, result)
     facts = {"tolerance": tolerance} | ({"equation": str(problem)} if isinstance(problem, Problem) else {})
     return found.dataset(xarray, facts)
 
@@ -110,13 +118,12 @@ class _Tallied:
         self.found, self.report = found, report
         self.done, self.failed = 0, 0
 
-    def put(self, index: tuple[int, ...], result: Solution | str) -> None:
-        self.found.put(index, result)
+    def put(self, point: Point, result: Taken | str) -> None:
+        self.found.put(point.index, result)
         self.done += 1
         self.failed += isinstance(result, str)
-        values = zip(self.found.parameters, index, strict=True)
-        place = ", ".join(f"{name} = {self.found.parameters[name][i]:g}" for name, i in values)
-        said = cut(result, 200) if isinstance(result, str) else str(result.status)
+        place = ", ".join(f"{name} = {value:g}" for name, value in {**point.values, **point.options}.items())
+        said = cut(result, 200) if isinstance(result, str) else result.status
         total = int(np.prod(self.found.shape))
         self.report(SweepProgress(self.done, total, self.failed, f"{place}: {said}"))
 
@@ -127,31 +134,25 @@ class _Asked:
 
     make: Callable[..., Problem]
     axes: Mapping[str, tuple[Any, ...]]
+    varied: tuple[str, ...]  # axes that are options of the solve
     options: Mapping[str, Any]
 
-    def solve(self, workers: Executor | int, folder: Path | None, course: _Tallied) -> None:
-        """Solve at all points."""
-        for job, result in outcomes(self.jobs(workers, folder, course), workers):
-            course.put(job.index, result)
+    def points(self) -> Iterator[Point]:
+        """Yield all points, the last axis first."""
+        for index in np.ndindex(*map(len, self.axes.values())):
+            own = {name: every[i] for (name, every), i in zip(self.axes.items(), index, strict=True)}
+            options = {name: own.pop(name) for name in self.varied}
+            yield Point(index, own, options)
 
-    def jobs(self, workers: Executor | int, folder: Path | None, course: _Tallied) -> Iterator[Job]:
-        """Yield the points that are not solved yet; enter the others."""
-        for index in np.ndindex(*course.found.shape):
-            values = {name: own[i] for (name, own), i in zip(self.axes.items(), index, strict=True)}
-            try:
-                problem = self.make(**values)
-                if not isinstance(problem, Problem):
-                    raise refusal("problem", "sweep", "be a Problem, or a function that returns one", problem)
-            except Exception as error:  # of a function of the user, or values that make no problem
-                course.put(index, str(error) if isinstance(error, PiblsError) else f"{type(error).__name__}: {error}")
-                continue
-            path = None if folder is None else file_of(folder, problem, values, self.options)
-            solution = None if path is None else kept(path, problem)
-            if solution is not None:
-                course.put(index, solution)
-            else:
-                own = isinstance(workers, int) and workers > 1 and needs_script(problem)
-                yield Job(index, problem, self.options, path, own)
+    def solving(self, folder: Path | None, taking: Taking) -> Solving:
+        """Return the work at every point; refuse a folder that cannot keep its result."""
+        work = Solving(self.make, self.options, folder, taking)
+        first = None
+        with suppress(Exception):  # of a function of the user; the point tells of it in its turn
+            first = work.made(next(self.points()))
+        if folder is not None and first is not None:
+            file_of(folder, first, {}, {})
+        return work
 
 
 def _asked(problem: object, given: Mapping[str, Any]) -> _Asked:
@@ -170,15 +171,17 @@ def _asked(problem: object, given: Mapping[str, Any]) -> _Asked:
     else:
         raise refusal("problem", "sweep", "be a Problem with open parameters, or a function that returns one", problem)
     options = {name: value for name, value in given.items() if name not in names}
+    varied = tuple(name for name, value in options.items() if name in named and isinstance(value, _MANY))
     for name, value in options.items():
         if name not in named:
             known = f"its open parameters are {', '.join(names)}" if names else "it has no open parameters"
             raise InputError(f"The problem has no parameter {name!r}; {known}. Make them with pibls.parameter.")
-        if not isinstance(value, str | bool | numbers.Real | None):
+        if name not in varied and not isinstance(value, str | bool | numbers.Real | None):
             raise InputError(f"The '{name}' option of sweep must be a number or text. Got {shorten(value)} instead.")
-    if not names:
+    if not names and not varied:
         raise InputError("sweep needs values of at least one parameter, such as k=[1, 2, 3].")
-    return _Asked(make, {name: _axis(name, given[name]) for name in names}, options)
+    same = {name: value for name, value in options.items() if name not in varied}
+    return _Asked(make, {name: _axis(name, given[name]) for name in (*names, *varied)}, varied, same)
 
 
 def _axis(name: str, value: Any) -> tuple[Any, ...]:
@@ -191,15 +194,6 @@ def _axis(name: str, value: Any) -> tuple[Any, ...]:
     if len(set(many)) < len(many):
         raise refusal(name, "sweep", "have every value once", value)
     return tuple(many)
-
-
-def workers_of(executor: object, owner: str) -> Executor | int:
-    """Return an executor, or a number of processes: one per core if left out."""
-    if executor is None:
-        return available_cores()
-    if isinstance(executor, Executor):
-        return executor
-    return check_integer("executor", executor, owner, minimum=1, remedy="Or give an Executor.")
 
 
 def _functions(quantities: object) -> Mapping[str, Callable[[Solution], Any]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,13 @@ from pibls.problem.open_numbers import open_in
 from pibls.quantities import asked
 from pibls.solution import Solution
 from pibls.status import Status
-from pibls.sweeps.sweep import workers_of
-from pibls.sweeps.workers import Job, needs_script, outcomes
+from pibls.sweeps.kept import open_folder
+from pibls.sweeps.solving import Point, Solving
+from pibls.sweeps.sweep import SweepProgress
+from pibls.sweeps.workers import Workers, workers_of
 from pibls.tuning import prepare, solve
 from pibls.tuning.prepared import keeps_factors
+from pibls.tuning.progress import reporter
 
 _SIGMAS = 2.0  # standard errors by which two estimates of one number differ for more than chance
 
@@ -90,7 +93,9 @@ def uncertainty(
     samples: int = 64,
     seed: int = 0,
     tol: float = 1e-6,
-    executor: Executor | int | None = None,
+    executor: Any = None,
+    folder: str | Path | None = None,
+    progress: Callable[[SweepProgress], object] | bool | None = None,
     **distributions: Any,
 ) -> Uncertainty:
     """Return how uncertain a number is if parameters of its problem are.
@@ -112,7 +117,7 @@ def uncertainty(
         The same seed gives the same samples.
     tol
         Relative L2 error to reach in every solve.
-    executor
+    executor, folder, progress
         As of :func:`~pibls.sweep`.
     **distributions
         For every parameter a mean and a standard deviation, ``k=(2, 0.1)``, or a distribution of ``scipy.stats``,
@@ -141,9 +146,15 @@ def uncertainty(
     means = {name: float(own.mean()) for name, own in given.items()}
     middle = solve(problem.at(**means), tol=accuracy, progress=False)
     central = _number(wanted(middle))
-    problems = [problem.at(**dict(zip(inputs, map(float, row), strict=True))) for row in np.array([*inputs.values()]).T]
-    found = _solved(middle.problem, problems, accuracy, workers_of(executor, "uncertainty"))
-    values = np.array([np.nan if isinstance(one, str) else _number(wanted(one)) for one in found])
+    points = [
+        Point((i,), dict(zip(inputs, map(float, row), strict=True)))
+        for i, row in enumerate(np.array([*inputs.values()]).T)
+    ]
+    workers, taking = workers_of(executor, "uncertainty"), _Taking(wanted)
+    work = Solving(problem.at, {"tol": accuracy}, None if folder is None else open_folder(folder), taking)
+    with reporter(progress, "uncertainty", "SweepProgress") as report:
+        found = _solved(middle.problem, points, work, workers, report)
+    values = np.array([np.nan if isinstance(one, str) else one.value for one in found])
     known = values[np.isfinite(values)]
     if len(known) < 2:
         raise SolveError(f"uncertainty found no solution for the samples: {next(filter(_is_text, found), 'no number')}")
@@ -155,7 +166,7 @@ def uncertainty(
     return Uncertainty(mean, deviation, (low, high), central, linear, shares, values, inputs, note)
 
 
-def _is_text(found: Solution | str) -> bool:
+def _is_text(found: _Sample | str) -> bool:
     return isinstance(found, str)
 
 
@@ -194,17 +205,43 @@ def _distribution(name: str, value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class _Sample:
+    """The number of one sample, and the state of its solution."""
+
+    value: float
+    status: Status
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Taking:
+    """Takes the number of a solution."""
+
+    wanted: Callable[[Solution], Any]
+
+    def __call__(self, solution: Solution) -> _Sample:
+        """Return the number of a solution."""
+        return _Sample(_number(self.wanted(solution)), solution.status, solution.diagnostics.message)
+
+
 def _solved(
-    middle: Problem, problems: Sequence[Problem], tol: float, workers: Executor | int
-) -> Sequence[Solution | str]:
-    """Solve problems that differ in their parameters; with the factors of one of them where only data differ."""
-    if keeps_factors(middle, problems):
-        return prepare(middle, tol=tol).solve_alike(problems)
-    own = isinstance(workers, int) and workers > 1 and needs_script(middle)
-    jobs = (Job((i,), one, {"tol": tol}, None, own) for i, one in enumerate(problems))
-    found: list[Solution | str] = [""] * len(problems)
-    for job, result in outcomes(jobs, workers):
-        found[job.index[0]] = result
+    middle: Problem,
+    points: Sequence[Point],
+    work: Solving,
+    workers: Workers,
+    report: Callable[[SweepProgress], None],
+) -> Sequence[_Sample | str]:
+    """Solve at points; with the factors of one problem where only data differ."""
+    if work.folder is None and keeps_factors(middle, problems := [work.made(point) for point in points]):
+        return [work.taken(one) for one in prepare(middle, tol=work.options["tol"]).solve_alike(problems)]
+    found: list[_Sample | str] = [""] * len(points)
+    failed = 0
+    for done, (point, result) in enumerate(work.outcomes(points, workers), 1):
+        found[point.index[0]] = result
+        failed += isinstance(result, str)
+        said = cut(result, 200) if isinstance(result, str) else str(result.status)
+        report(SweepProgress(done, len(points), failed, f"sample {point.index[0] + 1}: {said}"))
     return found
 
 
@@ -233,14 +270,15 @@ def _differing(values: FloatArray, central: float, linear: float) -> str:
     )
 
 
-def _failed(middle: Solution, found: Sequence[Solution | str], values: FloatArray) -> str:
+def _failed(middle: Solution, found: Sequence[_Sample | str], values: FloatArray) -> str:
     """Say how many solves failed or did not converge."""
     lost = [one for one, value in zip(found, values, strict=True) if not np.isfinite(value)]
-    doubted = [one for one in [middle, *found] if isinstance(one, Solution) and one.status != Status.CONVERGED]
+    every = [_Sample(np.nan, middle.status, middle.diagnostics.message), *found]
+    doubted = [one for one in every if isinstance(one, _Sample) and one.status != Status.CONVERGED]
     words = []
     if lost:
         first = lost[0] if isinstance(lost[0], str) else "the quantity is not finite"
         words.append(f"{len(lost)} of {len(found)} samples have no number ({cut(first, 200)}) and do not count.")
     if doubted:
-        words.append(f"{len(doubted)} of {len(found) + 1} solves did not converge: {doubted[0].diagnostics.message}")
+        words.append(f"{len(doubted)} of {len(found) + 1} solves did not converge: {doubted[0].message}")
     return " ".join(words)

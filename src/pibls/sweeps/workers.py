@@ -1,193 +1,186 @@
-"""Solves in other processes: each with one thread, and a process that ends costs its own problem alone."""
+"""Who does many tasks: this process, processes of its own, an executor of the user, or a cluster.
+
+The work is a function of a task. It goes to every worker once; after that only tasks and results travel.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    as_completed,
-    wait,
-)
-from contextlib import contextmanager
+import functools
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
-from itertools import islice
-from multiprocessing.connection import wait as wait_for_end
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from pibls.checks import cut
-from pibls.errors import InputError, PiblsError
-from pibls.problem import Problem
-from pibls.runtime import blas_threads
-from pibls.solution import Solution
-from pibls.tuning import solve
+from pibls.checks import check_integer, cut, shorten
+from pibls.errors import InputError, MissingDependencyError
+from pibls.runtime import available_cores, blas_threads, is_dask
+from pibls.sweeps.processes import in_processes, result_of
 
-_ENDED = "The process ended before its solve did, perhaps for want of memory. Run it again with fewer processes."
+__all__ = ["Work", "Workers", "connected", "executor_of", "workers_of"]
+
+Work = Callable[[Any], Any]
+Outcomes = Iterator[tuple[Any, Any]]
+
+
+class Workers(Protocol):
+    """Does tasks; a task without a result has a sentence that says why."""
+
+    def takes(self, work: Any) -> str:
+        """Return why a function, or an argument of one, cannot go to the workers; an empty text if it can."""
+
+    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
+        """Yield every task as it is finished, and its result."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """Does one task after the other in this process."""
+
+    def takes(self, work: Any) -> str:
+        """Return an empty text: nothing goes anywhere."""
+        del work
+        return ""
+
+    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
+        """Yield every task as it is finished, and its result."""
+        return ((task, work(task)) for task in tasks)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Processes that are started for these tasks, and end with them."""
+
+    count: int
+
+    def takes(self, work: Any) -> str:
+        """Return why a function cannot go to another process; an empty text if it can."""
+        return _unpicklable(ForkingPickler.dumps, work)
+
+    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
+        """Yield every task as it is finished, and its result."""
+        return in_processes(work, iter(tasks), self.count)
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """A problem to solve, and where its solution is kept, if anywhere."""
+class Pool:
+    """An executor of the user."""
 
-    index: tuple[int, ...]
-    problem: Problem
-    options: Mapping[str, Any]
-    path: Path | None = None
-    own: bool = False  # whether its problem has functions of the script that runs
+    executor: Executor
 
-    def run(self) -> Solution | str:
-        """Solve, and keep the solution; return it, or the reason why there is none."""
-        try:
-            # One thread everywhere: the same bits, whatever the number of processes.
-            with blas_threads(1), _interrupts() as seen:
-                solution = solve(self.problem, progress=False, **self.options)
-            if seen:
-                raise KeyboardInterrupt
-            if self.path is not None:
-                solution.save(self.path)
-            return solution
-        except PiblsError as error:
-            return str(error)
-        except Exception as error:  # one that fails costs its own point and nothing else
-            return f"{type(error).__name__}: {cut(str(error), 300)}"
+    def takes(self, work: Any) -> str:
+        """Return why a function cannot go to another process, which the executor may have."""
+        return _unpicklable(ForkingPickler.dumps, work)
+
+    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
+        """Yield every task as it is finished, and its result."""
+        packed = b"" if self.takes(work) else bytes(ForkingPickler.dumps(work))
+        # Only the script itself knows its own functions; some executors send these along.
+        sent = work if not packed or b"__main__" in packed else _Packed(packed)
+        return _collected(self.executor, sent, tasks)
 
 
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """Yield a list of the signals that come: a solve returns the best solution so far then, and that is not kept."""
-    seen: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    ours = {number: old for number, old in before.items() if callable(old)}
-    if threading.current_thread() is not threading.main_thread():
-        ours = {}
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """The workers of a Dask client."""
 
-    def note(number: int, frame: Any) -> None:
-        seen.append(number)
-        ours[signal.Signals(number)](number, frame)
+    client: Any
 
-    for number in ours:
-        signal.signal(number, note)
+    def takes(self, work: Any) -> str:
+        """Return why a function cannot go to a worker; an empty text if it can."""
+        import cloudpickle  # comes with Dask, and takes functions of scripts along
+
+        return _unpicklable(cloudpickle.dumps, work)
+
+    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
+        """Yield every task as it is finished, and its result."""
+        everywhere = self.client.scatter(work, broadcast=True, hash=False)
+        return _collected(self.client.get_executor(pure=False), everywhere, tasks)
+
+
+def workers_of(executor: object, owner: str) -> Workers:
+    """Return the workers that were asked for: a number of processes (one per core if left out), or an executor.
+
+    >>> workers_of(1, "sweep"), workers_of(3, "sweep")
+    (Here(), Processes(count=3))
+    """
+    if is_dask(executor):
+        return Cluster(executor)
+    found = executor_of(executor, "executor", owner)
+    if isinstance(found, Executor):
+        return Pool(found)
+    return Here() if found == 1 else Processes(found)
+
+
+def executor_of(given: object, name: str, owner: str) -> Executor | int:
+    """Return an executor, that of a Dask client, or a number of processes: one per core if nothing is given.
+
+    >>> executor_of(2, "executor", "sweep")
+    2
+    """
+    if isinstance(given, Executor):
+        return given
+    if is_dask(given):
+        executor: Executor = given.get_executor(pure=False)  # type: ignore[attr-defined]
+        return executor
+    remedy = "Or give an Executor of concurrent.futures, or a Client of Dask."
+    return available_cores() if given is None else check_integer(name, given, owner, minimum=1, remedy=remedy)
+
+
+def connected(address: str) -> Any:
+    """Return a client of the Dask cluster at an address, which is that of its scheduler or the name of its file."""
     try:
-        yield seen
-    finally:
-        for number, old in ours.items():
-            signal.signal(number, old)
-
-
-def needs_script(problem: Problem) -> bool:
-    """Tell whether a problem has functions of the script that runs; refuse one that no other process can take."""
+        from distributed import Client
+    except ImportError:
+        raise MissingDependencyError(
+            "A cluster needs Dask, which is not installed. Install it with pip install 'pibls[dask]'."
+        ) from None
     try:
-        return b"__main__" in bytes(ForkingPickler.dumps(problem))
-    except Exception as error:  # whatever a function of the user says
+        return Client(scheduler_file=address) if Path(address).is_file() else Client(address)
+    except (OSError, ValueError) as error:
         raise InputError(
-            f"The problem cannot go to another process ({cut(str(error))}). Define its functions at the top of a "
-            "module, or use executor=1."
-        ) from error
+            f"There is no Dask scheduler at {shorten(address)} ({cut(str(error))}). Give an address such as "
+            "tcp://host:8786, or the file that the scheduler was told to write."
+        ) from None
 
 
-def outcomes(jobs: Iterable[Job], executor: Executor | int) -> Iterator[tuple[Job, Solution | str]]:
-    """Yield every job as it is finished, and its solution, or the reason why there is none."""
-    if executor == 1:
-        yield from ((job, job.run()) for job in jobs)
-    elif isinstance(executor, int):
-        yield from _in_processes(iter(jobs), executor)
-    else:
-        futures = {executor.submit(Job.run, job): job for job in jobs}
+def _unpicklable(dumps: Callable[[Any], Any], work: Any) -> str:
+    try:
+        dumps(work)
+    except Exception as error:  # whatever an object of the user says
+        return cut(str(error)) or type(error).__name__
+    return ""
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """A function as bytes, which every process opens once."""
+
+    packed: bytes
+
+    def __call__(self, task: Any) -> Any:
+        return _opened(self.packed)(task)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(packed: bytes) -> Work:
+    work: Work = pickle.loads(packed)  # noqa: S301 (bytes that this program made)
+    return work
+
+
+def _collected(executor: Executor, work: Any, tasks: Iterable[Any]) -> Outcomes:
+    # Threads of an executor are to share the cores, too.
+    with blas_threads(1):
+        futures = {executor.submit(_call, work, task): task for task in tasks}
         try:
             for future in as_completed(futures):
-                yield futures[future], _result(future)
+                yield futures[future], result_of(future)
         finally:
             for future in futures:
                 future.cancel()
 
 
-def _result(future: Future[Solution | str]) -> Solution | str:
-    try:
-        return future.result()
-    except BrokenExecutor:
-        return _ENDED
-    except Exception as error:
-        return f"{type(error).__name__}: {cut(str(error), 300)}"
-
-
-def _in_processes(jobs: Iterator[Job], count: int) -> Iterator[tuple[Job, Solution | str]]:
-    strangers = set(multiprocessing.active_children())
-    pool, running = _pool(count), dict[Future[Any], Job]()
-    try:
-        while True:
-            for job in islice(jobs, count - len(running)):
-                running[_submitted(pool, job)] = job
-            if not running:
-                return
-            done = wait(running, return_when=FIRST_COMPLETED).done
-            lost = any(isinstance(future.exception(), BrokenExecutor) for future in done)
-            for future in done if not lost else []:
-                yield running.pop(future), _result(future)
-            if lost:
-                # All that were running are lost with one; each is tried once more, by itself.
-                pool.shutdown(wait=True, cancel_futures=True)
-                for job in running.values():
-                    with _pool(1) as alone:
-                        yield job, _result(_submitted(alone, job))
-                pool, running = _pool(count), {}
-    finally:
-        # Nobody waits for solves that are not wanted any more.
-        for child in set(multiprocessing.active_children()) - strangers:
-            child.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _pool(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=become_worker)
-
-
-def _submitted(pool: ProcessPoolExecutor, job: Job) -> Future[Any]:
-    try:
-        with _without_main(job):
-            return pool.submit(Job.run, job)
-    except BrokenExecutor as error:
-        failed: Future[Any] = Future()
-        failed.set_exception(error)
-        return failed
-
-
-@contextmanager
-def _without_main(job: Job) -> Iterator[None]:
-    """Have new processes not run the script again, unless its functions are needed there.
-
-    A script needs no ``if __name__ == "__main__"`` then.
-    """
-    main = sys.modules["__main__"]
-    hidden: dict[str, Any] = {name: main.__dict__[name] for name in ("__file__", "__spec__") if name in main.__dict__}
-    if job.own:
-        hidden = {}
-    for name in hidden:
-        main.__dict__[name] = None
-    try:
-        yield
-    finally:
-        main.__dict__.update(hidden)
-
-
-def become_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: Any) -> None:
-    wait_for_end([sentinel])
-    os._exit(1)
+def _call(work: Work, task: Any) -> Any:
+    return work(task)

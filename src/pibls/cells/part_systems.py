@@ -1,0 +1,116 @@
+"""The least-squares system of a part as data: its frame, its rows, and its factor in a stack of factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pibls.cells.evaluation import Stated
+from pibls.cells.parts import Face
+from pibls.checks import FloatArray
+from pibls.solvers.elimination import Elimination, Factor, LeafSystem
+from pibls.solvers.joins import counted
+
+__all__ = ["Factored", "Frame", "LocalSystem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The rows of a part that do not depend on its equations; parts of one configuration share them.
+
+    Attributes
+    ----------
+    light
+        Rows of conditions and on faces, over own weights, balance sums and shared unknowns.
+    carried
+        For each face, the matrix from shared unknowns to trace coefficients.
+    columns
+        For each face and link, its first column among balance sums and shared unknowns.
+    sizes
+        Number of shared unknowns in each place.
+    """
+
+    light: FloatArray
+    carried: tuple[FloatArray, ...]
+    columns: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """The factor of one system, as a member of a stack of factors.
+
+    Attributes
+    ----------
+    elimination
+        The elimination method.
+    factor, system
+        The stack of factors, and the stack of rows.
+    number
+        Position in the stack.
+    """
+
+    elimination: Elimination
+    factor: Factor
+    system: LeafSystem
+    number: int
+
+    @property
+    def count(self) -> int:
+        """Number of members of the stack."""
+        return len(self.system.rows)
+
+    def taken(self, numbers: list[int]) -> Factored:
+        """Return the first member of a stack of the given members; the same stack if these are all of them."""
+        if numbers == list(range(self.count)):
+            return Factored(self.elimination, self.factor, self.system, 0)
+        return Factored(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
+
+    def member(self, number: int) -> Factored:
+        """Return another member of the same stack."""
+        return Factored(self.elimination, self.factor, self.system, number)
+
+
+@dataclass(eq=False)
+class LocalSystem:
+    """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
+
+    Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
+
+    Attributes
+    ----------
+    made
+        The rows, until they are a member of a stack of factorised systems.
+    sizes
+        Number of shared unknowns in each place.
+    averaged
+        The conditions on averages at the points of the part.
+    interface_flows
+        For each face with interface conditions, the effect of their right-hand sides on the balance sums.
+    factored
+        The factor of the system, once it is factorised.
+    """
+
+    made: LeafSystem | None
+    sizes: tuple[int, ...]
+    averaged: tuple[Stated, ...] = ()
+    interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
+    factored: Factored | None = None
+
+    def place(self, factored: Factored) -> None:
+        """Store a factor; the rows become a member of its stack."""
+        self.factored, self.made = factored, None
+
+    @property
+    def rows(self) -> LeafSystem:
+        """The rows; those that define the balance sums are heavy."""
+        if self.made is not None:
+            return self.made
+        assert self.factored is not None
+        return self.factored.system.taken(slice(self.factored.number, self.factored.number + 1))
+
+    @property
+    def work(self) -> float:
+        """Operations of the elimination."""
+        (count, own), (more, width), _ = self.rows.shape
+        return counted(count * own**2 + more * width**2 + own * width**2, own)

@@ -1,0 +1,72 @@
+"""Trees on a device of torch give the answers that NumPy gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from internals import Grams
+
+pytest.importorskip("torch")
+
+x, y = pb.coordinates("x y")
+u = pb.field("u", x, y)
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+
+
+def nonlinear():
+    exact = sp.sin(x) * sp.exp(y)
+    left = -pb.laplacian(u) + u**3
+    return pb.Problem(sp.Eq(left, left.subs(u, exact).doit()), SQUARE, [pb.Dirichlet(u, exact)])
+
+
+def without_level():
+    return pb.Problem(sp.Eq(-pb.laplacian(u), sp.cos(3 * x)), SQUARE, [pb.Neumann(u, 0)])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [pb.problems.helmholtz, pb.problems.annulus, pb.problems.l_shape_unit_load, nonlinear],
+    ids=lambda own: own.__name__,
+)
+def test_a_device_gives_the_same_status_estimate_and_solution(problem):
+    here, there = (pb.solve(problem(), tol=1e-3, device=device) for device in (None, "cpu"))
+    assert (here.status, here.diagnostics.nodes) == (there.status, there.diagnostics.nodes)
+    assert there.error_estimate == pytest.approx(here.error_estimate, rel=1e-2)
+    assert there.diagnostics.settings["device"] == "cpu"
+    X = here.problem.domain.sample(50, seed=3)
+    np.testing.assert_allclose(there(X), here(X), atol=1e-9)
+
+
+def test_a_device_finds_what_determines_nothing():
+    here, there = (pb.solve(without_level(), tol=1e-3, device=device) for device in (None, "cpu"))
+    assert here.status == there.status == "ill-posed"
+    assert here.diagnostics.message == there.diagnostics.message
+
+
+def test_cells_carry_their_device_and_a_wrong_one_is_refused():
+    told = pb.solve(pb.problems.helmholtz(), tol=1e-3, method=pb.Cells(device="cpu"))
+    assert told.diagnostics.settings["device"] == "cpu"
+    with pytest.raises(pb.PiblsError, match="'device' parameter must be a device that torch has here"):
+        pb.solve(pb.problems.helmholtz(), method=pb.Cells(device="warp"))
+
+
+def test_auto_is_numpy_where_torch_has_no_gpu(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert "device" not in pb.solve(pb.problems.helmholtz(), tol=1e-3, device="auto").diagnostics.settings
+
+
+def test_a_tree_too_large_for_a_device_is_solved_on_the_processor(monkeypatch):
+    wanted = pb.solve(pb.problems.helmholtz(), tol=1e-3)
+    here = type(Grams()).joined
+
+    def full(self, *fronts):
+        if self.device is not None:
+            raise RuntimeError("CUDA out of memory")
+        return here(self, *fronts)
+
+    monkeypatch.setattr(Grams, "joined", full)
+    found = pb.solve(pb.problems.helmholtz(), tol=1e-3, device="cpu")
+    assert found.error_estimate == wanted.error_estimate
