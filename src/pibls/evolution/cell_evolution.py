@@ -27,7 +27,7 @@ from pibls.evolution.rational import ORDER, longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import ROUNDING, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, MOST, PLAIN
 from pibls.runtime import blas_threads
@@ -62,13 +62,9 @@ class CellEvolution:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
         start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
-        stages = CellStages(self.resolvent, start.data.rows.layout, start.root, self.budget, self._step_tol)
+        tol = self.tol / SETTINGS.tighter
+        stages = CellStages(self.resolvent, start.data.rows.layout, start.root, self.budget, tol)
         return follow(stages, h)
-
-    @property
-    def _step_tol(self) -> float:
-        """Relative error that a step may have."""
-        return self.tol / SETTINGS.tighter
 
     def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
@@ -76,7 +72,8 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        stages = CellStages(self.resolvent, layout, root, self.budget, self._step_tol)
+        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, ROUNDING / SETTINGS.stage_share))
+        stages = CellStages(self.resolvent, layout, root, self.budget, tol)
         # Steps on rough cells were longer than the tolerance allows.
         shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))
         better = along(stages, shortened(here.breaks, shorter))

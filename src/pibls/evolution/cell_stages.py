@@ -286,7 +286,8 @@ class CellStages:
             fall, values, before = moved / before if number > 1 else MOST, new, moved
             if not fall < 1.0 and not moved <= tol:
                 return None
-            if moved * min(fall, MOST) <= SETTINGS.stage_share * tol or not fall < 1.0:
+            # All further iterations together change it by a geometric series.
+            if not fall < 1.0 or moved * fall <= (1.0 - fall) * SETTINGS.stage_share * tol:
                 self._fewest = self._fewest or number
                 self._excess += (number - self._fewest) * self.step_work
                 return self._step(stacked)
