@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -82,11 +83,20 @@ class CellEvolution:
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
+        if (left := self._left()) <= self.tol and better.worst <= 1.0:
+            return ComparedRuns(better, here, left)
         # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
         return ComparedRuns(
             here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
         )
+
+    def _left(self) -> float:
+        """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
+        falls = [two / one for one, two in pairwise(self._gaps[-3:])]
+        slowest = max(falls, default=1.0)
+        steady = len(falls) == 2 and slowest <= TREES.pays
+        return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells for a smooth solution, or a finer tree."""
@@ -155,7 +165,7 @@ class CellEvolution:
 
 
 def suits_stages(problem: Problem) -> bool:
-    """Tell whether an evolution is followed on cells: it is linear, with coefficients that do not depend on time.
+    """Tell whether an evolution is followed on cells.
 
     On a line, and in space where they will do, broad features cost less. Conditions beyond those that are needed are
     better left to a check than to a compromise.
@@ -178,7 +188,7 @@ def _suits_cells(problem: Problem) -> bool:
 
 
 def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: Callable[..., object]) -> Solution:
-    """Solve a linear evolution in more than one space dimension on cells."""
+    """Solve an evolution in more than one space dimension on cells."""
     resolvent = find_resolvent(problem)
     assert isinstance(resolvent, Resolvent)
     course: Course[ComparedRuns] = Course(budget, TREES, report)
