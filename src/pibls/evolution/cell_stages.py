@@ -32,7 +32,7 @@ from pibls.evolution.rational import (
     still_weights,
     term_weights,
 )
-from pibls.evolution.remainders import Group, Remainders, groups_of
+from pibls.evolution.remainders import AlikeParts, Remainders, groups_of
 from pibls.evolution.resolvent import Past, Resolvent
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import available_memory
@@ -126,7 +126,7 @@ class CellStages:
     _excess: float = 0.0  # work of all iterations beyond that number since then
 
     @cached_property
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[AlikeParts]:
         return groups_of(self.layout, self.parts)
 
     @cached_property
@@ -162,7 +162,7 @@ class CellStages:
         return Fit(self.root, self.parts, dict(zip(self.parts, weights, strict=True)), residuals, weights.size, 0)
 
     def roughness(self, states: States) -> float:
-        """Return the relative size of what cells hardly resolve of a state."""
+        """Return the relative size of the part of a state that cells hardly resolve."""
         moving = [number for number, order in enumerate(self.resolvent.orders) if order]
         weights = states[:, 0, moving]
         found = ErrorMarking(self.layout).rough(self.fit(weights), at_least(self.sizes(weights)))

@@ -18,17 +18,17 @@ from pibls.cells.parts import CellPart
 from pibls.checks import FloatArray
 from pibls.evolution.basis import at_times
 from pibls.evolution.cost import PER_NUMBER
+from pibls.evolution.rational import ORDER
 from pibls.evolution.resolvent import Varying
 from pibls.features import MultiIndex
 from pibls.refinement import ROUNDING
+from pibls.solution.celled import ENTRIES
 
 __all__ = ["Remainders", "groups_of"]
 
-_TOGETHER = 32  # whole parts whose points are evaluated together: what is computed for them fits into a cache
-
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class AlikeParts:
     """Parts that have the same functions at their points: some whole ones, or one that is cut.
 
     Attributes
@@ -65,17 +65,18 @@ class Group:
         return found
 
 
-def groups_of(layout: Layout, parts: Sequence[CellPart]) -> list[Group]:
+def groups_of(layout: Layout, parts: Sequence[CellPart]) -> list[AlikeParts]:
     """Return all parts of a tree in groups with the same functions at their points."""
     whole = [number for number, part in enumerate(parts) if part.whole]
-    together = [whole[first : first + _TOGETHER] for first in range(0, len(whole), _TOGETHER)]
+    most = max(1, ENTRIES // (ORDER * layout.reference.size))
+    together = [whole[first : first + most] for first in range(0, len(whole), most)]
     every = together + [[number] for number, part in enumerate(parts) if not part.whole]
-    return [Group(layout, tuple(numbers), tuple(parts[number] for number in numbers)) for numbers in every]
+    return [AlikeParts(layout, tuple(numbers), tuple(parts[number] for number in numbers)) for numbers in every]
 
 
 @dataclass(frozen=True, eq=False)
 class Remainders:
-    """What the varying terms of all equations add to their linearisation at one state and one time.
+    """The difference of the varying terms of all equations from their linearisation at one state and one time.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class Remainders:
         The time and the state of the linearisation, shape (parts, fields, functions).
     """
 
-    groups: Sequence[Group]
+    groups: Sequence[AlikeParts]
     equations: Sequence[Varying]
     orders: int
     time: float
