@@ -107,6 +107,27 @@ class TestContradictions:
         conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom)]
         assert pb.solve(pb.Problem(LAPLACE, SQUARE, conditions), tol=1e-3).status == "converged"
 
+    @pytest.mark.parametrize("off", [0, 1e-3])
+    @pytest.mark.parametrize("where", ["point", "mean", "side"])
+    def test_more_than_is_needed_must_agree_with_the_rest(self, off, where):
+        exact = 3 + x**2 - y**2
+        more = {
+            "point": pb.Dirichlet(u, (1 + off) * 3.07, on=(0.4, 0.3)),
+            "mean": pb.Mean(u, 3 * (1 + off)),
+            "side": pb.Neumann(u, 2 * (1 + off), on=SQUARE.right),
+        }
+        problem = pb.Problem(LAPLACE, SQUARE, [pb.Dirichlet(u, exact), more[where]])
+        solution = pb.solve(problem, tol=1e-4)
+        assert solution.status == ("ill-posed" if off else "converged")
+        assert ("what the other conditions determine" in solution.diagnostics.message) == bool(off)
+
+    @pytest.mark.parametrize("value", [0.5, 0.7])
+    def test_a_value_inside_a_line_must_agree_with_both_ends(self, value):
+        z = pb.field("z", x)
+        conditions = [pb.Dirichlet(z, x), pb.Dirichlet(z, value, on=0.5), pb.Mean(z, 0.5)]
+        solution = pb.solve(pb.Problem(sp.Eq(z.diff(x, 2), 0), pb.Interval((x, 0, 1)), conditions), tol=1e-2)
+        assert solution.status == ("converged" if value == 0.5 else "ill-posed")
+
     @pytest.mark.parametrize("mean", [0, sp.Rational(1, 50)])
     def test_what_is_made_on_a_torus_cannot_leave(self, mean):
         source = sp.sin(2 * sp.pi * x) + mean
@@ -156,6 +177,23 @@ class TestContradictions:
         assert solution.status == ("ill-posed" if more else "converged")
         assert ("and by the conditions 0 flows out" in solution.diagnostics.message) == bool(more)
 
+    @pytest.mark.parametrize("off", [0, sp.Rational(1, 10)])
+    @pytest.mark.parametrize("conducts", [1, 10])
+    def test_what_an_interface_makes_must_flow_out(self, off, conducts):
+        core = x**2 + y**2 < sp.Rational(1, 4)
+        k = sp.Piecewise((conducts, core), (1, True))
+        seam = [pb.Interface(u, on=core, flux=-1), pb.Neumann(u, -(1 + off) / 2), pb.Mean(u, 0)]
+        problem = pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), 0), pb.Disk((x, y), (0, 0), 1), seam)
+        told = incompatibility(problem, 1e-2, lambda: start_of(problem, 1e-2))
+        assert ("by the conditions -0.314159 flows out" in told) == bool(off), told
+
+    @pytest.mark.parametrize("off", [0, 1e-3])
+    def test_a_seam_of_a_rod_is_exact(self, off):
+        z = pb.field("z", x)
+        seam = [pb.Interface(z, on=x < 0.5, flux=-1), pb.Neumann(z, -(1 + off) / 2), pb.Mean(z, 0)]
+        problem = pb.Problem(sp.Eq(pb.div(pb.grad(z)), 0), pb.Interval((x, 0, 1)), seam)
+        assert pb.solve(problem, tol=1e-4).status == ("ill-posed" if off else "converged")
+
     @pytest.mark.parametrize("lift", [0, sp.Rational(1, 100)])
     def test_forces_on_a_body_that_nothing_holds_add_up_to_zero(self, lift):
         s = pb.stress([u, v], young=1, poisson=0.3, plane="stress")
@@ -170,6 +208,32 @@ class TestContradictions:
         solution = pb.solve(pb.Problem(rows, SQUARE, [*loads, free, *corners]), tol=1e-4)
         assert solution.status == ("ill-posed" if lift else "converged")
         assert ("0.01 flows out" in solution.diagnostics.message) == bool(lift)
+
+    @pytest.mark.parametrize(("along", "turned"), [(1, False), (0, True)])
+    def test_moments_on_a_body_that_nothing_holds_add_up_to_zero(self, along, turned):
+        s = pb.stress([u, v], young=3, poisson=0.2, plane="stress")
+        rows, sides = [sp.Eq(pb.div(row), 0) for row in s.tolist()], ((SQUARE.right, 1), (SQUARE.left, -1))
+        loads = [pb.Traction(s, [2 * sign, sign], on=side) for side, sign in sides]
+        loads += [pb.Traction(s, [sign * along, 0], on=side) for side, sign in ((SQUARE.top, 1), (SQUARE.bottom, -1))]
+        means = [pb.Mean(own, 0) for own in (u, v, u.diff(y) - v.diff(x))]
+        problem = pb.Problem(rows, SQUARE, [*loads, *means])
+        told = incompatibility(problem, 1e-4, lambda: start_of(problem, 1e-4))
+        assert ("moment of the sources adds up to 0, and by the conditions" in told) == turned, told
+
+    @pytest.mark.parametrize(
+        ("load", "words"),
+        [
+            (6 * x**2 - 6 * x + 1, ""),
+            (2 * x - 1, "the moment of the source adds up to 0.166667"),
+            (1, "the source of the equation adds up to 1"),
+        ],
+    )
+    def test_a_free_beam_bears_neither_forces_nor_moments(self, load, words):
+        z = pb.field("z", x)
+        conditions = [*(pb.Dirichlet(z.diff(x, k), 0) for k in (2, 3)), pb.Mean(z, 0), pb.Mean(z.diff(x), 0)]
+        solution = pb.solve(pb.Problem(sp.Eq(z.diff(x, 4), load), pb.Interval((x, 0, 1)), conditions), tol=1e-4)
+        assert solution.status == ("ill-posed" if words else "converged")
+        assert words in solution.diagnostics.message
 
     def test_a_wall_that_turns_lets_nothing_through(self):
         ring, core = pb.Disk((x, y), (0, 0), 1), pb.Disk((x, y), (0, 0), 0.1)

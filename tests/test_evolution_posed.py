@@ -133,6 +133,15 @@ def test_conditions_that_contradict_each_other_are_told() -> None:
         assert "u_x = 1 on left" in solution.diagnostics.message
 
 
+@pytest.mark.parametrize(("tol", "status"), [(1e-2, "converged"), (1e-4, "ill-posed"), (1e-6, "ill-posed")])
+def test_a_slope_that_is_slightly_off_is_told_at_finer_tolerances(tol: float, status: str) -> None:
+    exact = sp.exp(-t) * sp.cos(x + 1)
+    off = sp.Rational(1001, 1000) * exact.diff(x).subs(x, 0)
+    more = pb.Dirichlet(u.diff(x), off, on=LINE.left)
+    conditions = [pb.Dirichlet(u, exact), pb.Initial(u, exact.subs(t, 0)), more]
+    assert pb.solve(Problem(sp.Eq(u.diff(t), u.diff(x, 2)), DOMAIN, conditions), tol=tol).status == status
+
+
 def test_conditions_that_say_the_same_twice_do_no_harm() -> None:
     exact = sp.exp(-t) * sp.cos(x)
     conditions = [pb.Dirichlet(u.diff(x), exact.diff(x)), pb.Dirichlet(u, exact), pb.Initial(u, sp.cos(x))]
@@ -146,6 +155,16 @@ def test_two_initial_values_of_one_field_are_refused() -> None:
     verdict = find_evolution(Problem(HEAT, DOMAIN, [WALL, START, pb.Initial(u, 1)]))
     assert isinstance(verdict, Unsuitable)
     assert "contradicts another initial value" in verdict.reason
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_rate_that_is_infinitely_steep_at_the_start_is_followed(start: int) -> None:
+    solution = pb.solve(Problem(sp.Eq(c.diff(t), start + 2 * sp.sqrt(c)), TIME, [pb.Initial(c, 0)]), tol=1e-4)
+    assert solution.status == ("converged" if start else "ill-posed")
+    assert ("leaves it" in solution.diagnostics.message) != bool(start)
+    if start:  # 2 r − ln(1 + 2 r) = 2 t with r = √c
+        root = float(np.sqrt(solution([[1.0]])[0]))
+        assert abs(2 * root - np.log(1 + 2 * root) - 2.0) < 1e-4
 
 
 def test_a_quenched_bar_is_well_posed() -> None:

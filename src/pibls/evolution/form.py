@@ -282,7 +282,7 @@ def _residuals(equations: list[Statement]) -> tuple[_Symbols, list[sp.Expr]]:
         own = {}
         for term in form.terms:
             key = (term.field, term.multi_index)
-            own[term.slot] = symbols.setdefault(key, sp.Dummy(f"{term.field}_{term.multi_index}", real=True))
+            own[term.slot] = symbols.setdefault(key, sp.Dummy(term.slot.name, real=True))
         # Slots without a term cancel: any value will do for them.
         gone = dict.fromkeys(form.residual.free_symbols - set(form.coordinates) - set(own), sp.S.Zero)
         residuals.append(form.residual.xreplace(own | gone))

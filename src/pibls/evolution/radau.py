@@ -183,8 +183,7 @@ class Integrator:
                 most = (stop - start) * acting / ROUNDING
             self._check(h < ROUNDING * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
-                jacobian, made = self.field.jacobian(time, y), time
-                self.operations += self.field.costs[1] + cost.PER_CALL
+                jacobian, made = self._jacobian(time, y), time
             stages, rate = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y))
             if stages is None:
                 # An old Jacobian may be what is wrong: make a new one before steps become shorter.
@@ -206,6 +205,14 @@ class Integrator:
             jacobian = jacobian if self.field.is_linear or rate <= SETTINGS.stage_share else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
+    def _jacobian(self, time: float, y: FloatArray) -> FloatArray:
+        """Return the Jacobian at a state; zero where it is not finite, as of √y at y = 0: it only leads the way."""
+        self.operations += self.field.costs[1] + cost.PER_CALL
+        try:
+            return self.field.jacobian(time, y)
+        except ProblemError:
+            return np.zeros((len(y), len(y)))
+
     @staticmethod
     def _factor(error: float, rate: float) -> float:
         """Return by how much to change the length of a step, from its error over the tolerance."""
@@ -221,8 +228,7 @@ class Integrator:
         jacobian: FloatArray | None = None
         for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
             if jacobian is None or not self.field.is_linear:
-                jacobian = self.field.jacobian(time, y)
-                self.operations += self.field.costs[1] + cost.PER_CALL
+                jacobian = self._jacobian(time, y)
             stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.rounds**2)
             if stages is None:
                 raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)

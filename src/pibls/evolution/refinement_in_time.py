@@ -40,6 +40,7 @@ from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
+from pibls.wellposed.contradiction import clash_beyond
 from pibls.wellposed.stability import leaves_its_bounds, unbounded_growth
 
 Report = Callable[[str, float, int, float | None, float | None], object]
@@ -345,16 +346,11 @@ class RefinementInTime:
     def _unmet(self, solution: Solution) -> tuple[str, str] | None:
         """Say which condition that did not help to find a solution this misses, and whether that is a flaw; or None."""
         finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
-        bound = max(PLAIN, 10.0 * self.tol)
         for statement in self.evolution.surplus:
-            missed, again = (relative_miss(own, statement) for own in (solution, finer))
-            if again > bound:
-                words = f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
-                flaw = (
-                    f"The conditions contradict each other: a solution that meets all others misses {statement.name} "
-                    f"by {again:.1g} of its size. Remove one, or check values and signs."
-                )
-                return words, flaw if again > max(NEGLIGIBLE, FALLS * missed) else ""
+            clash = clash_beyond(statement, solution)
+            flaw, missed = "" if clash is None else clash.in_words(solution, self.tol), relative_miss(finer, statement)
+            if flaw or missed > max(PLAIN, 10.0 * self.tol):
+                return f"The solution meets all conditions but {statement.name}, which it misses by {missed:.1g}.", flaw
         return None
 
 

@@ -17,7 +17,7 @@ from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.problem import Across, OnPart, Problem
+from pibls.problem import Across, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
@@ -26,10 +26,11 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
+from pibls.tuning.first_word import first_word
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.contradiction import Clash, clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_of
 from pibls.wellposed.net_sources import imbalance
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
@@ -84,11 +85,9 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
-    if len(problem.statements) > 2 and not lost and clash is None and (surplus := surplus_of(problem)) is not None:
-        accuracy = SLIGHT * SLOPES if len(problem.domain.coordinates) == 1 else PLAIN
-        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), accuracy)
-        digits = max(SLOPES, float(np.sqrt(others.error_estimate or 0.0)) if accuracy == PLAIN else 0.0)
-        clash = clash_beyond(surplus, others, digits) if others.status == Status.CONVERGED else None
+    surplus = surplus_of(problem) if len(problem.statements) > 2 and not lost and clash is None else ()
+    if surplus and not first_word(needed := _without(problem, surplus)):
+        clash = _beyond(surplus, glanced(needed, NEGLIGIBLE * min(tol, PLAIN)))
     if not lost and clash is None:
         return None
     solution = glanced(
@@ -106,24 +105,40 @@ def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..
 def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If a condition of a nonlinear problem contradicts a solution of the others, return that one, with the words.
 
-    There may be another solution with which it agrees: all conditions are tried first.
+    There may be another solution with which it agrees: all conditions are tried first. What these find may as well be
+    the same solution, with what it contradicts in a thin layer.
     """
     surplus = surplus_of(problem)
-    if surplus is None:
+    if not surplus or first_word(needed := _without(problem, surplus)):
         return None
-    others = solve(
-        problem.with_statements([s for s in problem.statements if s is not surplus]), PLAIN, budget.part(NEGLIGIBLE)
-    )
-    if others.status != Status.CONVERGED:
-        return None
-    # Slopes are less accurate than values.
-    clash = clash_beyond(surplus, others, float(np.sqrt(others.error_estimate or 0.0)))
+    others = solve(needed, PLAIN, budget.part(NEGLIGIBLE))
+    clash = _beyond(surplus, others)
     words = "" if clash is None else clash.in_words(others, tol)
     together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
-    if not words or together.status == Status.CONVERGED:
+    if not words or (together.status == Status.CONVERGED and _are_two(together, others)):
         return together if words else None
     record = replace(together.diagnostics, message=words)
     return replace(together, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+
+
+def _are_two(one: Solution, other: Solution) -> bool:
+    """Tell whether two solutions differ plainly by more than their errors."""
+    X = one.problem.domain.sample(POINTS, "kronecker", 1)
+    slots = [(name, (0,) * X.shape[1]) for name in one.problem.field_names]
+    allowed = sum(own.error_estimate or 0.0 for own in (one, other)) / NEGLIGIBLE
+    pairs = zip(one.evaluate(X, slots), other.evaluate(X, slots), strict=True)
+    return any(root_mean_square(a - b) > allowed * root_mean_square(b) for a, b in pairs)
+
+
+def _without(problem: Problem, surplus: Sequence[Statement]) -> Problem:
+    return problem.with_statements([s for s in problem.statements if s not in surplus])
+
+
+def _beyond(surplus: Sequence[Statement], others: Solution) -> Clash | None:
+    """Return a difference between conditions and the solution of all others, as far as this is known."""
+    if others.status == Status.ILL_POSED or not (others.error_estimate or 0.0) <= PLAIN:
+        return None
+    return next(filter(None, (clash_beyond(statement, others) for statement in surplus)), None)
 
 
 def _nonlinear_flaw(tol: float, budget: Budget, seed: int, solution: Solution, _: Loop) -> tuple[str, str]:

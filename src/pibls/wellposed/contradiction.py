@@ -19,8 +19,11 @@ from pibls.checks import FloatArray
 from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import corners, has_inner_edges
-from pibls.problem import OnPart, Problem, Statement
+from pibls.problem import AtPoints, Average, OnPart, Problem, Statement
 from pibls.quadrature.roots import CLOSE
+from pibls.quantities.integrals import Integrals
+from pibls.quantities.pair import SolutionPair
+from pibls.quantities.where import where_of
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
@@ -44,7 +47,7 @@ class Clash:
 
     names: tuple[str, str]  # what they are called
     slots: dict[Slot, float]  # the fields and derivatives in them, with the size of their coefficients
-    place: FloatArray  # where they differ most
+    place: FloatArray | None  # where they differ most; None if they are means
     values: tuple[float, float]  # what each gives there
 
     def in_words(self, solution: Solution, tol: float) -> str:
@@ -57,10 +60,12 @@ class Clash:
         if abs(first - second) <= min(tol, PLAIN) * max(size, abs(first), abs(second)):
             return ""
         symbols = solution.problem.domain.coordinates
-        place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, self.place, strict=True))
+        place = "on average"
+        if self.place is not None:
+            place = f"near {', '.join(f'{s.name}={v:.3g}' for s, v in zip(symbols, self.place, strict=True))}"
         return (
             f"The conditions contradict each other: {self.names[0]} and {self.names[1]} give the same thing twice, and "
-            f"near {place} one says {first:.6g} and the other {second:.6g}. Restrict one of them with on=..., such "
+            f"{place} one says {first:.6g} and the other {second:.6g}. Restrict one of them with on=..., such "
             "as on=domain.boundary - part, or remove it."
         )
 
@@ -82,19 +87,30 @@ def find_clash(problem: Problem) -> Clash | None:
     return next((clash for clash in found if clash is not None), None)
 
 
-def clash_beyond(surplus: Statement, solution: Solution, digits: float = SLOPES) -> Clash | None:
-    """Return the difference between a condition and the solution of all others, if their values are not the same."""
-    assert isinstance(surplus.place, OnPart)
-    form, (X, normals) = surplus.form, surplus.place.part.sample(POINTS, "kronecker", 1)
+def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
+    """Return the difference between a condition and the solution of all others, if it is plainly beyond its error."""
+    pair, place, form = SolutionPair(solution), surplus.place, surplus.form
+    if pair.richer is None:
+        return None
     slots = [(term.field, term.multi_index) for term in form.terms]
-    given = 0.0 - form.source_function(X, normals)
-    found = form.residual_at(X, normals, solution.evaluate(X, slots)) + given
+    left = pair.expression(form.expression - form.source, surplus.name)
+    if isinstance(place, Average):
+        X, normals = solution.problem.domain.sample(POINTS, "kronecker", 1), None
+        whole = Integrals(pair, where_of(cast(Domain, solution.problem.domain), None, None, surplus.name))
+        found, missed = (whole.of(own, mean=True) for own in (left, pair.expression(form.expression, surplus.name)))
+        values = np.array([found.value - missed.value]), np.array([found.value])
+        error = np.array([found.error])
+    else:
+        assert isinstance(place, OnPart | AtPoints)
+        X, normals = (place.points, None) if isinstance(place, AtPoints) else place.part.sample(POINTS, "kronecker", 1)
+        own, other = pair.compared(left, X, normals)
+        values, error = (0.0 - form.source_function(X, normals), own), pair.error(np.abs(own - other), np.abs(own))
     # Slopes may be infinite in a corner: what differs there alone says nothing.
-    if root_mean_square(given - found) <= digits * max(root_mean_square(given), root_mean_square(found)):
+    if root_mean_square(values[0] - values[1]) <= root_mean_square(error) / NEGLIGIBLE:
         return None
     sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
-    names = surplus.name, "what the other conditions determine"
-    return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), digits)
+    names, factors = (surplus.name, "what the other conditions determine"), dict(zip(slots, sizes, strict=True))
+    return _differing(names, factors, None if isinstance(place, Average) else X, values, SLOPES, error / NEGLIGIBLE)
 
 
 def _clash(one: Statement, two: Statement) -> Clash | None:
@@ -120,17 +136,18 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
 def _differing(
     names: tuple[str, str],
     slots: dict[Slot, float],
-    X: FloatArray,
+    X: FloatArray | None,
     values: tuple[FloatArray, FloatArray],
     digits: float,
+    allowed: FloatArray | float = 0.0,
 ) -> Clash | None:
-    """Return where two values of the same thing differ most, unless they are the same."""
+    """Return where two values of the same thing differ most beyond an allowed distance, unless they are the same."""
     first, second = values
-    apart = np.abs(first - second)
+    apart = np.abs(first - second) - allowed
     worst = int(apart.argmax())
     if apart[worst] <= digits * max(np.abs(first).max(), np.abs(second).max()):
         return None
-    return Clash(names, slots, X[worst], (float(first[worst]), float(second[worst])))
+    return Clash(names, slots, None if X is None else X[worst], (float(first[worst]), float(second[worst])))
 
 
 def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) -> FloatArray:

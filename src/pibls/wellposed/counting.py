@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from pibls.problem import MultiIndex, OnPart, Problem, Statement
+from pibls.problem import AtPoints, Average, MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
@@ -141,12 +141,12 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
 
 
 def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
-    """Return conditions without which there are just enough all along the boundary.
+    """Return conditions without which those on parts are just enough all along the boundary.
 
     Those of lower order are kept first, and of the same order those that hold on more of the boundary.
     """
-    X, kept = sampled(problem), list[Statement]()
-    for statement in sorted(given, key=lambda s: (s.form.order, -counted(problem, X, [s]).sum())):
+    X, kept, parts = sampled(problem), list[Statement](), [s for s in given if isinstance(s.place, OnPart)]
+    for statement in sorted(parts, key=lambda s: (s.form.order, -counted(problem, X, [s]).sum())):
         if not (counted(problem, X, [*kept, statement]) > enough).any():
             kept.append(statement)
     if (counted(problem, X, kept) < enough).any():
@@ -154,47 +154,56 @@ def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[
     return tuple(s for s in given if s not in kept)
 
 
-def surplus_of(problem: Problem) -> Statement | None:
-    """Return a condition without which those on one field determine a solution, on a line or of an elliptic equation.
+def surplus_of(problem: Problem) -> tuple[Statement, ...]:
+    """Return conditions on one field without which it may be determined, on a line or by an elliptic equation.
 
     >>> from pibls.geometry import Rectangle
-    >>> from pibls.problem import Dirichlet, Neumann, coordinates, field, laplacian
+    >>> from pibls.problem import Dirichlet, Mean, Neumann, coordinates, field, laplacian
     >>> x, y = coordinates("x y")
     >>> u, square = field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
-    >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0)]
-    >>> surplus_of(Problem(laplacian(u) - u**3, square, conditions)).name
-    'Neumann(dn(u) = 0 on left)'
+    >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0), Mean(u, 0)]
+    >>> [s.name for s in surplus_of(Problem(laplacian(u) - u**3, square, conditions))]
+    ['Neumann(dn(u) = 0 on left)', 'Mean(u = 0 on average)']
     """
-    if len(problem.domain.coordinates) == 1:
-        return surplus_on_line(problem)
     given = [s for s in problem.statements if not s.is_equation]
+    usual = (s.form.is_linear and s.weight == 1.0 and s.targets is None for s in given)
+    if not all(usual) or not all(isinstance(s.place, OnPart | AtPoints | Average) for s in given):
+        return ()
+    if len(problem.domain.coordinates) == 1:
+        return _beyond_on_line(problem, given)
     if len(problem.fields) > 1 or problem.domain.time is not None or len(given) < 2:
-        return None
-    if not all(isinstance(s.place, OnPart) and s.form.is_linear and s.weight == 1.0 for s in given):
-        return None
+        return ()
     enough = [conditions_of(problem, subsystem) for subsystem in subsystems_of(problem)]
-    found = _beyond(problem, given, enough[0]) if enough and enough[0] else ()
-    return found[0] if len(found) == 1 else None
+    return _beyond(problem, given, enough[0]) if enough and enough[0] else ()
 
 
-def surplus_on_line(problem: Problem) -> Statement | None:
-    """Return the last condition at the ends of a line without which there are as many as determine a solution.
+def _beyond_on_line(problem: Problem, given: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return conditions on a line without which there are as many as determine a solution.
 
-    Least squares put what it contradicts into an ever smaller cell at that end, where nothing is seen of it.
+    Those inside come before those at the ends, and the last before the first. Least squares put what they contradict
+    into an ever smaller cell, where nothing is seen of it.
 
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Dirichlet, coordinates, field
     >>> x = coordinates("x")
     >>> u, line = field("u", x), Interval((x, 0, 1))
     >>> conditions = [Dirichlet(u, x), Dirichlet(u.diff(x), 2, on=line.left)]
-    >>> surplus_on_line(Problem(u.diff(x, 2), line, conditions)).name
-    'Dirichlet(u_x = 2 on left)'
-    >>> surplus_on_line(Problem(u.diff(x, 3), line, conditions))
+    >>> [s.name for s in surplus_of(Problem(u.diff(x, 2), line, conditions))]
+    ['Dirichlet(u_x = 2 on left)']
+    >>> surplus_of(Problem(u.diff(x, 3), line, conditions))
+    ()
     """
-    conditions = [s for s in problem.statements if not s.is_equation]
-    ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
-    if len(ends) < len(conditions):
-        return None
-    needed = int(analysis_of(problem).orders.sum())
-    found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
-    return found[-1] if found else None
+    beyond, found = sum(map(_count, given)) - int(analysis_of(problem).orders.sum()), list[Statement]()
+    for statement in (s for at_end in (False, True) for s in reversed(given) if isinstance(s.place, OnPart) == at_end):
+        if _count(statement) <= beyond:
+            beyond -= _count(statement)
+            found.append(statement)
+    return () if beyond else tuple(found)
+
+
+def _count(statement: Statement) -> int:
+    """Return as how many conditions a statement on a line counts."""
+    place = statement.place
+    if isinstance(place, OnPart):
+        return int(place.part.measure)
+    return len(place.points) if isinstance(place, AtPoints) else 1
