@@ -36,6 +36,8 @@ SAMPLE = {
     "scales_aside": ("two_metals_that_cool", "planet"),
     "doubts": ("root_of_a_parabola", "string_in_resonance"),
     "doubts_aside": ("tank_that_fills", "beam_that_falls"),
+    "many_coordinates": ("heat_in_a_ball_of_six", "uneven_diffusion"),
+    "many_coordinates_aside": ("oscillator_in_six_dimensions",),
     "fresh": ("five_layers", "half_disk_mixed", "hares_and_lynxes", "string_without_velocity", "swinging_beam"),
     "strangers": ("electron_on_a_slope", "mass_of_a_plume", "parachute"),
     "strangers_aside": ("liquid_metal_in_a_magnet", "tubular_reactor"),

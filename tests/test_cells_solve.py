@@ -92,9 +92,9 @@ def test_cells_along_the_boundary_that_share_a_factorisation_are_solved_as_if_ea
     for shared in (True, False):
         solver = TreeSolver(Rows(Layout(problem, draw_reference(2, 7, 0))))
         if not shared:
-            monkeypatch.setattr(solver.local, "_configuration", lambda part, faces, rows: (None, faces))
-        made = Mock(wraps=solver.local._made_of)
-        monkeypatch.setattr(solver.local, "_made_of", made)
+            monkeypatch.setattr(solver.local, "_ordered", lambda part, faces: (None, faces))
+        made = Mock(wraps=solver.local._system)
+        monkeypatch.setattr(solver.local, "_system", made)
         root = solver.layout.root
         for _ in range(3):
             root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})

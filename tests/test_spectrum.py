@@ -166,3 +166,20 @@ def test_the_command_line_tells_values_and_errors(tmp_path):
     shown = CliRunner().invoke(app, ["eigen", str(path), "--near", "x"])
     assert shown.exit_code == 2
     assert "--near must be a number" in shown.output
+
+
+def test_one_eigenvalue_is_found_as_well_as_many():
+    # A shift that is too near to the only eigenvalue asked for would cost all its digits.
+    plate = pb.Problem(
+        sp.Eq(pb.laplacian(pb.laplacian(v)), lam * v),
+        pb.Rectangle((x, 0, 1), (y, 0, 1)),
+        [pb.Dirichlet(v, 0), pb.Neumann(v, 0)],
+    )
+    assert_right(pb.eigen(plate, 1, tol=1e-6), [1294.93397959171])
+
+
+def test_a_drum_with_corners_of_several_kinds():
+    drum = pb.Polygon((x, y), [(0, 0), (0, 1), (2, 3), (2, 2), (3, 2), (2, 1), (1, 1), (1, 0)])
+    found = pb.eigen(pb.Problem(sp.Eq(-pb.laplacian(v), lam * v), drum, [pb.Dirichlet(v, 0)]), 2, tol=1e-4)
+    assert found.status == "converged"
+    assert np.all(np.abs(found.values - [10.1517759992, 14.62203885408]) <= 3 * found.errors)

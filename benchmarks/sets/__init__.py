@@ -35,6 +35,8 @@ _LISTS = {
     "scales_aside": ("scales_aside.scales_aside",),
     "doubts": ("doubts_open.doubts_open", "doubts_open.doubts_open_alike"),
     "doubts_aside": ("doubts_aside.doubts_aside", "doubts_aside.doubts_aside_alike"),
+    "many_coordinates": ("many_coordinates.many_coordinates",),
+    "many_coordinates_aside": ("many_coordinates.many_coordinates_aside",),
     "strangers": ("strangers.strangers",),
     "strangers_aside": ("strangers.strangers_aside",),
     "forgotten": ("forgotten.forgotten",),

@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.cut_slices import Slice, fit_slices
 from pibls.cells.line_quadrature import LINES, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import STEP, Rule
+from pibls.cells.surface import STEP, Rule, rules_of
 from pibls.cells.tree import Cell
 from pibls.cells.tree_domain import TreeDomain, on_faces
 from pibls.checks import FloatArray
@@ -24,6 +24,7 @@ from pibls.refinement.standards import CANDIDATES, POINTS
 
 __all__ = ["Cutter"]
 
+_ENDS = ("low", "high")
 _OUTLINE = {1: 1, 2: 4, 3: 2}
 _EXACT = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
 _OVERSAMPLING = 2.2
@@ -49,9 +50,14 @@ class Cutter:
         new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
         self.tree_domain.find_pieces(new)
         slices: list[Slice] = []
-        for cell in new:
-            self._parts[cell], some = self._found(cell)
-            slices += some
+        plain: dict[Cell, dict[Any, Rule]] = {}
+        for cell, rules in zip(new, self._rules(new), strict=True):
+            self._parts[cell] = ()
+            found = self._slices(cell, rules)
+            slices += found
+            if not found:
+                plain[cell] = rules
+        self._add_whole(plain)
         if slices:
             self._cut(slices)
 
@@ -70,30 +76,35 @@ class Cutter:
                     return axis, float(at)
         return None
 
-    def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
-        """Return the whole cell as one part, or the slices that have to be cut; neither outside the domain."""
-        rules = self._rules(cell)
+    def _slices(self, cell: Cell, rules: dict[Any, Rule]) -> list[Slice]:
+        """Return the slices into which the boundary and the interfaces cut a cell; none if it is not cut.
+
+        The outline and the interfaces are removed from the rules.
+        """
         interfaces = [
             interface for level in self.tree_domain.interfaces if (interface := rules.pop(level, None)) is not None
         ]
         interfaces = [interface for interface in interfaces if not on_faces(interface.points, cell).all()]
         if interfaces:
-            return (), self._divided(cell, Rule.joined(interfaces), rules)
-        outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
-        if not self.tree_domain.is_box:
-            if outline is not None and not on_faces(outline.points, cell).all():
-                within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
-                return (), [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
-            if not self.tree_domain.inside(middle[None], cell)[0]:
-                return (), []
-        U, weights = self.reference.rule
-        half = cell.size / 2
-        center = cell.low + half
-        material = int(self.tree_domain.materials(middle[None])[0])
-        whole = CellPart(
-            cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, material=material
-        )
-        return (whole,), []
+            return self._divided(cell, Rule.joined(interfaces), rules)
+        outline = rules.pop(None, None)
+        if outline is None or on_faces(outline.points, cell).all():
+            return []
+        within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
+        return [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
+
+    def _add_whole(self, plain: dict[Cell, dict[Any, Rule]]) -> None:
+        """Make whole parts of those cells, of all that nothing cuts, which lie inside the domain."""
+        low, high = (np.array([getattr(c, end) for c in plain]).reshape(-1, self.reference.dimension) for end in _ENDS)
+        half, middles = (high - low) / 2, (low + high) / 2
+        inside = np.ones(len(plain), dtype=bool) if self.tree_domain.is_box else self.tree_domain.inside(middles)
+        materials, (U, weights) = self.tree_domain.materials(middles).tolist(), self.reference.rule
+        for number, (cell, rules) in enumerate(plain.items()):
+            if inside[number]:
+                center, own = low[number] + half[number], half[number]
+                shares = weights * float(np.prod(own))
+                whole = CellPart(cell, center, own, center + own * U, shares, True, rules, material=materials[number])
+                self._parts[cell] = (whole,)
 
     def _divided(self, cell: Cell, interface: Rule, rules: dict[Any, Rule]) -> list[Slice]:
         """Return the slices of a cell, one for each material beside its interfaces."""
@@ -105,7 +116,7 @@ class Cutter:
         found: list[Slice] = []
         for material in np.unique(np.concatenate([above, below])).tolist():
             # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
-            own = rules if len(cell.low) < 3 else self._rules(cell, material)
+            own = rules if len(cell.low) < 3 else self._rules([cell], material)[0]
             own = {key: self._of_material(rule, material, step) for key, rule in own.items()}
             around = [interface.chosen(below == material), interface.chosen(above == material).flipped()]
             around += [own.pop(None)] if None in own else []
@@ -116,25 +127,29 @@ class Cutter:
         """Return the boundary points that have the given material behind them."""
         return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
-    def _rules(self, cell: Cell, material: int | None = None) -> dict[Any, Rule]:
-        """Return boundary points of a cell by place, with those of interfaces; or those beside one material only."""
-        found: dict[Any, Rule] = {}
-        tiled = len(cell.low) == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
+    def _rules(self, cells: Sequence[Cell], material: int | None = None) -> list[dict[Any, Rule]]:
+        """Return boundary points of cells by place, with those of interfaces; or those beside one material only."""
+        tiled = self.reference.dimension == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
         beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
-        for place, held in self.tree_domain.pieces(cell).items():
-            is_interface = place in self.tree_domain.interfaces
-            if (place is None and tiled) or (is_interface and beside is not None):
-                continue
-            # Integrals over the outline need higher degrees: polynomials along curves.
-            many = _OUTLINE[len(cell.low)] if place is None or is_interface else 2 if self.is_stable else 1
-            count = (self.reference.degree + 1) * many
-            rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
-            if own := [rule for rule in rules if rule is not None]:
-                found[place] = Rule.joined(own)
-        own = [rule for place, rule in found.items() if place not in self.tree_domain.interfaces]
-        if tiled and own:
-            found[None] = Rule.joined(own)
-        return found
+        wanted, homes = [], []
+        for number, cell in enumerate(cells):
+            for place, held in self.tree_domain.pieces(cell).items():
+                is_interface = place in self.tree_domain.interfaces
+                if (place is None and tiled) or (is_interface and beside is not None):
+                    continue
+                # Integrals over the outline need higher degrees: polynomials along curves.
+                many = _OUTLINE[len(cell.low)] if place is None or is_interface else 2 if self.is_stable else 1
+                wanted += [(piece, cell.low, cell.high, (self.reference.degree + 1) * many) for piece in held]
+                homes += [(number, place)] * len(held)
+        found: list[dict[Any, list[Rule]]] = [{} for _ in cells]
+        for (number, place), rule in zip(homes, rules_of(wanted, beside), strict=True):
+            if rule is not None:
+                found[number].setdefault(place, []).append(rule)
+        joined = [{place: Rule.joined(own) for place, own in every.items()} for every in found]
+        for own in joined if tiled else ():
+            outline = [rule for place, rule in own.items() if place not in self.tree_domain.interfaces]
+            own |= {None: Rule.joined(outline)} if outline else {}
+        return joined
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
@@ -275,7 +290,7 @@ class Cutter:
         """Find the intervals of all cell sides in a plane that belong to slices."""
         axis, out = np.tile([0, 0, 1, 1], len(slices)), np.tile([-1.0, 1.0], 2 * len(slices))
         cells = [own.cell for own in slices for _ in range(4)]
-        low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
+        low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in _ENDS)
         corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
         step = np.zeros((len(cells), 2))
         step[every, axis] = out * [self.tree_domain.side_offset(cell) for cell in cells]

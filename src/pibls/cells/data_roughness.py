@@ -172,12 +172,7 @@ class DataRoughness:
 
     def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
         """Return for every axis the L2 error of the fit by functions of lower degree on a cut part."""
-        reference = self.rows.layout.reference
-        zero = (0,) * reference.dimension
-        few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
-        roots = np.sqrt(part.weights)
-        basis, _ = np.linalg.qr(self.rows.layout.nodes(part, part.points, [zero])[zero][:, :few] * roots[:, None])
-        left = values * roots
+        basis, left = self.rows.layout.lower(part), values * np.sqrt(part.weights)
         return np.full(len(part.half), float(np.linalg.norm(left - basis @ (basis.T @ left))))
 
     @cached_property

@@ -18,7 +18,7 @@ from pibls.checks import FloatArray
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 
-__all__ = ["ErrorMarking", "Splits", "cuts_along"]
+__all__ = ["ErrorMarking", "Mark", "Splits", "cuts_along"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
@@ -105,13 +105,22 @@ class ErrorMarking:
         rough = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 
-    def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
+    def refined(
+        self,
+        fit: Fit,
+        sizes: FloatArray,
+        goal: float = 1.0,
+        most: float = math.inf,
+        towards: Mapping[Mark, int] | None = None,
+    ) -> tuple[Cell, float]:
         """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 
-        One level halves the error at a crack tip, where it falls most slowly.
+        One level halves the error at a crack tip, where it falls most slowly. ``towards`` are levels that are known to
+        be needed.
         """
         splits, share = self.splits(fit, sizes, most)
         root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
+        levels |= Counter(towards or {})
         for level in range(max(levels.values(), default=0)):
             cells, marks = leaves(root), {mark for mark, count in levels.items() if count > level}
             if len(cells) > len(fit.parts) + most:

@@ -21,8 +21,6 @@ from pibls.problem.analysis import analysis_of
 
 __all__ = ["Evaluation", "Place", "Sources", "State", "Stated", "Term", "Wanted", "indices_of", "power"]
 
-_TOGETHER = 2**20  # numbers that are evaluated at a time: nodes at points
-
 Term = tuple[int, MultiIndex, Any]
 Place = tuple[CellPart, FloatArray, FloatArray | None]
 """Points of a part where a statement holds, and their normals."""
@@ -244,19 +242,11 @@ class Evaluation:
             else:
                 together.setdefault(own.shape, []).append(number)
         for numbers in together.values():
-            for some in self._chunks(wanted, numbers):
-                for number, blocks in zip(some, self._evaluated([wanted[n] for n in some]), strict=True):
+            for some in self.layout.reference.chunks([len(wanted[number].at) for number in numbers]):
+                made = self._evaluated([wanted[number] for number in numbers[some]])
+                for number, blocks in zip(numbers[some], made, strict=True):
                     found[number] = blocks
         return found
-
-    def _chunks(self, wanted: Sequence[Wanted], numbers: list[int]) -> Iterator[list[int]]:
-        """Yield numbers of wanted rows whose points together are not too many."""
-        most = _TOGETHER // self.layout.reference.network.size
-        ends = list(accumulate(len(wanted[number].at) for number in numbers))
-        groups: dict[int, list[int]] = {}
-        for number, end in zip(numbers, ends, strict=True):
-            groups.setdefault(end // most, []).append(number)
-        yield from groups.values()
 
     def _evaluated(self, wanted: Sequence[Wanted]) -> Iterator[list[FloatArray]]:
         """Yield wanted rows of one shape, each list of terms as one array."""

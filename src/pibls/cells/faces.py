@@ -85,10 +85,12 @@ class FaceFinder:
         keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
-        cut = [contact for contact in new.values() if self.reference.dimension == 2 and not self._is_plain(contact)]
-        ranges = self._contact_ranges(cut) if cut else {}
+        if self.reference.dimension == 2:
+            known = self.tree_domain.contact_ranges
+            cut = {k: own for k, own in new.items() if k not in known and not self._is_plain(own)}
+            known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())
         for key, contact in new.items():
-            self._faces[key] = self._cut_face(contact, ranges.get(contact, []))
+            self._faces[key] = self._cut_face(contact, self.tree_domain.contact_ranges.get(key, []))
         return [self._faces[key] for key in keys]
 
     def _is_plain(self, contact: Contact) -> bool:
@@ -111,12 +113,10 @@ class FaceFinder:
 
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
-            share = area / 2 ** len(others)
-            if self._interface_conditions:
-                return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
+            share, X = area / 2 ** len(others), placed((U + 1) / 2)
             rise = None if ends is None else ends / np.sqrt(share)
-            X = placed((U + 1) / 2)
-            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
+            whole = not self._interface_conditions
+            return [self._face(contact, below[0], above[0], X, weights * share, (basis, rise), whole)]
         if not others:
             X = contact.low[None]
             return (
@@ -125,7 +125,9 @@ class FaceFinder:
                 else []
             )
         if len(others) == 1:
-            rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
+            assert ends is not None
+            shares = [(a, b - a, area * (b - a) / 2) for a, b in found]
+            rules = [(placed(a + long * (U + 1) / 2), weights * own, ends / np.sqrt(own)) for a, long, own in shares]
         else:
             X = placed(kronecker(4 * len(U), len(others)))
             if (
@@ -134,11 +136,11 @@ class FaceFinder:
                 or len(below) + len(above) > 2
             ):
                 return self._cut_contact(contact, below, above)
-            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
+            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others), None)]
         faces = []
-        for X, own in rules:
-            one, two = (pair[len(X) // 2] for pair in self._sides(contact, X))
-            faces.append(self._face(contact, below[one], above[two], X, own))
+        for X, own, rise in rules:
+            one, two = (pair[0] for pair in self._sides(contact, X[len(X) // 2][None]))
+            faces.append(self._face(contact, below[one], above[two], X, own, (basis, rise)))
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
@@ -190,7 +192,7 @@ class FaceFinder:
 
         return inside
 
-    def _contact_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
+    def _ranges(self, contacts: Sequence[Contact]) -> list[list[tuple[float, float]]]:
         """Return the intervals of contacts in a plane that lie inside the domain, each between two materials."""
         materials = [
             [dict.fromkeys(part.material for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
@@ -215,14 +217,15 @@ class FaceFinder:
             return np.hstack([found, self.tree_domain.inside_columns(X - away[row], two[row], -step[row], above, row)])
 
         row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
-        ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
+        ranges: list[list[tuple[float, float]]] = [[] for _ in contacts]
         for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
             if not self.tree_domain.interfaces or end - begin > CLOSE:
-                ranges[contacts[k]].append((begin, end))
+                ranges[k].append((begin, end))
         cut_at_tips = self.tree_domain.cut_at_tips
-        return {
-            own: cut_at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()
-        }
+        return [
+            cut_at_tips(held, own.below, own.axis, own.low, own.high - own.low)
+            for own, held in zip(contacts, ranges, strict=True)
+        ]
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
         """Return the offset from a contact to points clearly above it, and the periodic shift."""
@@ -271,21 +274,29 @@ class FaceFinder:
                 faces.append(Face(below, above, -1, *placed, conditions, jumps))
         return faces
 
-    def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
-        others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        basis, ends = polynomials(X[:, others], weights, self.degree)
-        normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
-        conditions = {} if contact.shift else self._conditions_across(below, above, X, normals)
-        if conditions:
-            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, conditions)
-        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
+    def _face(
+        self,
+        contact: Contact,
+        below: CellPart,
+        above: CellPart,
+        X: FloatArray,
+        weights: FloatArray,
+        known: tuple[FloatArray, FloatArray | None] | None = None,
+        whole: bool = False,
+    ) -> Face:
+        """Return a face with given points; its polynomials and their increase may be known."""
+        axis = contact.axis
+        basis, ends = known or polynomials(np.delete(X, axis, axis=1), weights, self.degree)
+        if self._interface_conditions and not contact.shift:
+            normals = np.tile(np.eye(X.shape[1])[axis], (len(X), 1))
+            if conditions := self._conditions_across(below, above, X, normals):
+                return Face(below, above, axis, X, weights, basis, None, 0.0, False, normals, conditions)
+        return Face(below, above, axis, X, weights, basis, ends, contact.shift, whole)
 
     def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[int, CellPart]:
         """Return the numbers of the interface conditions that hold across a face, with the part on the inner side."""
-        if not self._interface_conditions:
-            return {}
         step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
         for number, holds in self._interface_conditions.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -98,6 +99,17 @@ class Layout:
         return self._memory.recalled(
             (part, id(X)), indices, lambda missing: self.reference.evaluate(part.local(X), missing)
         )
+
+    def lower(self, part: CellPart) -> FloatArray:
+        """Return an orthonormal basis of functions of two degrees less at the points of a cut part; it is kept."""
+        zero = (0,) * self.reference.dimension
+        few = math.comb(max(self.reference.degree - 2, 1) + len(zero), len(zero))
+
+        def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+            values = self.nodes(part, part.points, [zero])[zero][:, :few]
+            return {zero: np.linalg.qr(values * np.sqrt(part.weights)[:, None])[0]}
+
+        return self._memory.recalled(("lower", part), [zero], made)[zero]
 
     def moments(
         self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]

@@ -11,9 +11,10 @@ import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.part_rows import PartRows
 from pibls.cells.part_systems import Frame, LocalSystem
 from pibls.cells.parts import CellPart, Face
-from pibls.cells.rows import PartRows, Rows
+from pibls.cells.rows import Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from pibls.cells.data_refinement import DATA_SHARE, DataRefinement
@@ -206,7 +206,7 @@ class Loop:
             return last
         if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
-        apart = self._apart_from(best.fit_layout, best.fit, last.fit_layout, last.fit)
+        apart = self._relative(best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit))
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         best = self._magnified(best)
@@ -284,7 +284,7 @@ class Loop:
         if share == 0.0:  # no cell could be split
             return Compared(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
-        distance = self._apart_from(layout, fit, layout, other)
+        distance = self._relative(layout, distances(layout, fit, layout, other))
         apart = distance / math.sqrt(share)
         # The error after the next tree is assumed to fall as before.
         fall = apart / self._apart if self._apart > 0 else 0.0
@@ -293,11 +293,11 @@ class Loop:
         beyond = estimate / distance if distance > 0.0 else 1.0
         return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
-    def restated(self, before: Compared, fit: Fit, own: Layout, other: Fit, layout: Layout) -> Compared:
-        """Compare solutions on the same trees for other data, with the extrapolation of an earlier comparison."""
-        self.sensitivities += [before.sensitivity] * 2
-        estimate = before.extrapolation * self._apart_from(own, fit, layout, other)
-        return self._magnified(Compared(fit, own, other, layout, estimate, before.sensitivity, before.extrapolation))
+    def restated(self, found: Compared, gaps: Iterable[FloatArray]) -> Compared:
+        """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
+        self.sensitivities += [found.sensitivity] * 2
+        apart = self._relative(found.fit_layout, gaps)
+        return self._magnified(replace(found, estimate=found.extrapolation * apart))
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
@@ -306,7 +306,7 @@ class Loop:
             return None
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
-        estimate = self._apart_from(self.fitter.layout, fit, richer.layout, other)
+        estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
 
     def _unmet(self, found: Compared) -> str:
@@ -374,10 +374,10 @@ class Loop:
         """Return how many more cells the error marking asks for."""
         return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes)[0].values())
 
-    def _apart_from(self, own: Layout, fit: Fit, layout: Layout, other: Fit) -> float:
-        """Return the relative distance of a solution to a better one, and record their largest distance at a point."""
-        apart, size, peak = distances(own, fit, layout, other)
-        scale = field_scales(own.problem, size)
+    def _relative(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
+        """Return a distance relative to the size of the solution, and record the largest distance at a point."""
+        apart, size, peak = gaps
+        scale = field_scales(layout.problem, size)
         self._peaks.append(float((peak * size / scale).max()))
         return float((apart / scale).max())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart, part_values
+from pibls.cells.parts import CellPart, part_values, values_at
 from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, rule_count
 from pibls.problem import Average
@@ -186,20 +188,28 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
         volumes = np.prod([part.half for part in parts], axis=1)[:, None]
         apart[same], size[same] = volumes * (np.square(gap) @ weights), volumes * (np.square(new) @ weights)
         peaks[same], largest[same] = np.abs(gap).max(axis=2), np.abs(new).max(axis=2)
-    for number in sorted(set(range(len(fine.parts))) - set(same)):
-        part = fine.parts[number]
-        # A few points of the part suffice.
-        X = part.center + part.half * U if part.whole else part.points[:: max(1, len(part.points) // len(U))]
-        share = weights * float(np.prod(part.half)) if part.whole else np.full(len(X), part.volume / len(X))
-        new = part_values(finer.reference, part, fine.weights[part], X)
-        gap = new - ancestor_values(layout, coarse, cells, part, X)
-        apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
-        peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
+    if others := sorted(set(range(len(fine.parts))) - set(same)):
+        places = [_some_points(fine.parts[number], U, weights) for number in others]
+        pairs = [(fine.parts[number], X) for number, (X, _) in zip(others, places, strict=True)]
+        values = values_at(finer.reference, [(part, fine.weights[part], X) for part, X in pairs])
+        before = ancestor_values(layout, coarse, cells, pairs)
+        for number, (_, share), new, old in zip(others, places, values, before, strict=True):
+            gap = new - old
+            apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
+            peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
     shares = shares_of(layout, fine)
     most, scale = np.max(peaks, axis=0), np.max(largest, axis=0)
     bounded = (shares.min(axis=0) == 1.0) & (scale > 0.0)
     peak = np.where(bounded, most / np.where(bounded, scale, 1.0), 0.0)
     return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), peak
+
+
+def _some_points(part: CellPart, U: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a few points of a part and their weights, given those of a rule on the cube."""
+    if part.whole:
+        return part.center + part.half * U, weights * float(np.prod(part.half))
+    X = part.points[:: max(1, len(part.points) // len(U))]
+    return X, np.full(len(X), part.volume / len(X))
 
 
 def shares_of(layout: Layout, fit: Fit) -> FloatArray:
@@ -243,18 +253,24 @@ def average_error(layout: Layout, fit: Fit) -> float:
     return float(np.sqrt(squares.max(initial=0.0) / layout.volume))
 
 
-def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
-    """Return the fields of a coarser solution at points of a part; ``cells`` are the leaves of its tree."""
-    cell, fields = part.cell, len(next(iter(coarse.weights.values())))
-    while cell not in cells:
-        if cell.parent is None:
-            return np.zeros((len(X), fields))
-        cell = cell.parent
-    parts = layout.parts(cell)
-    numbers = layout.cutter.part_at(cell, X)
-    values = np.empty((len(X), fields))
-    for number in np.unique(numbers):
-        rows = numbers == number
-        own = parts[number]
-        values[rows] = part_values(layout.reference, own, coarse.weights[own], X[rows])
-    return values
+def ancestor_values(
+    layout: Layout, coarse: Fit, cells: set[Any], given: Sequence[tuple[CellPart, FloatArray]]
+) -> list[FloatArray]:
+    """Return the fields of a coarser solution at points of parts; ``cells`` are the leaves of its tree."""
+    fields = len(next(iter(coarse.weights.values())))
+    found = [np.zeros((len(X), fields)) for _, X in given]
+    wanted, homes = [], []
+    for number, (part, X) in enumerate(given):
+        cell: Cell | None = part.cell
+        while cell is not None and cell not in cells:
+            cell = cell.parent
+        if cell is None:
+            continue
+        parts, numbers = layout.parts(cell), layout.cutter.part_at(cell, X)
+        for own in np.unique(numbers).tolist():
+            rows = numbers == own
+            wanted.append((parts[own], coarse.weights[parts[own]], X[rows]))
+            homes.append((number, rows))
+    for (number, rows), values in zip(homes, values_at(layout.reference, wanted), strict=True):
+        found[number][rows] = values
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
@@ -18,7 +18,7 @@ from pibls.features.reference import ReferenceNetwork
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import MOST
 
-__all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
+__all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials", "values_at"]
 
 _PROPORTION = 30.0  # largest sum of changes of quadrature weights, relative to the volume
 
@@ -112,10 +112,25 @@ class Face:
 
 def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return the fields of a part at points, shape (points, fields)."""
+    return values_at(reference, [(part, weights, X)])[0]
+
+
+def values_at(
+    reference: ReferenceNetwork, given: Sequence[tuple[CellPart, FloatArray, FloatArray]]
+) -> list[FloatArray]:
+    """Return the fields of parts, with given weights, at points; nodes are evaluated together at all of them."""
     zero = (0,) * reference.dimension
-    if part.whole:
-        return np.asarray(reference.evaluate_again(part.local(X), [zero])[zero] @ weights.T)
-    return np.asarray(reference.network.evaluate(part.local(X), [zero])[zero] @ (reference.transform @ weights.T))
+    found: list[FloatArray] = [np.empty(0)] * len(given)
+    cut = [number for number, (part, _, _) in enumerate(given) if not part.whole]
+    for number in set(range(len(given))).difference(cut):
+        part, weights, X = given[number]
+        found[number] = np.asarray(reference.evaluate_again(part.local(X), [zero])[zero] @ weights.T)
+    for some in reference.chunks([len(given[number][2]) for number in cut]):
+        places = [part.local(X) for part, _, X in (given[number] for number in cut[some])]
+        nodes = reference.network.evaluate(np.concatenate(places), [zero])[zero]
+        for number, own in zip(cut[some], np.split(nodes, np.cumsum([len(X) for X in places])[:-1]), strict=True):
+            found[number] = np.asarray(own @ (reference.transform @ given[number][1].T))
+    return found
 
 
 def exact_weights(

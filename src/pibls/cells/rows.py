@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, Wanted, power
+from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
+from pibls.cells.part_rows import Held, PartRows
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
@@ -22,73 +23,10 @@ from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement
 from pibls.quadrature.roots import CLOSE
 
-__all__ = ["PartRows", "Rows"]
+__all__ = ["Rows"]
 
 _EXACT = 1e5
 _MANY = 4  # distinct normals of a boundary of many flat pieces
-
-
-@dataclass(frozen=True, eq=False)
-class PartRows:
-    """The rows of one part without those on its faces, in units of the solution.
-
-    Attributes
-    ----------
-    units
-        Unit of each field.
-    equation, source
-        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides.
-    condition, value
-        Rows of the conditions, and their right-hand sides.
-    means, given
-        Rows of the integrated equations, and the integrals of their sources.
-    flows
-        How the balance of each equation depends on the rows of the conditions.
-    besides
-        Where the conditions give the whole flux through the boundary, the rows of their other terms; None where
-        integrals over the part are used.
-    key
-        Parts with equal keys have equal equation rows at any size; None where the rows are individual.
-    stated_equations, stated_conditions
-        The equations at the points of the part, and the conditions at theirs.
-    """
-
-    units: FloatArray
-    equation: FloatArray
-    source: FloatArray
-    condition: FloatArray
-    value: FloatArray
-    means: FloatArray
-    given: FloatArray
-    flows: FloatArray
-    besides: FloatArray | None
-    key: Any
-    stated_equations: tuple[Stated, ...]
-    stated_conditions: tuple[Stated, ...]
-
-    def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
-        if sources is None:
-            return self.source, self.value, self.given
-        given = [sources(own, part) for own in self.stated_equations]
-        source = np.concatenate(
-            [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
-        )
-        value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
-
-
-class _Held(NamedTuple):
-    """The statements that hold in a part: equations, conditions on pieces of the boundary, and conditions at points."""
-
-    inside: list[Stated]
-    placed: list[tuple[Rule, list[Stated]]]
-    alone: list[Stated]
-
-    @property
-    def conditions(self) -> list[Stated]:
-        """All conditions."""
-        return [own for _, known in self.placed for own in known] + self.alone
 
 
 @dataclass(eq=False)
@@ -124,7 +62,7 @@ class Rows(Evaluation):
             means = means * (part.extent / rows)[:, None]
             given = np.array([[part.integrals @ one.source] for one in own.inside])
             blocks = [
-                [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in _pieces(own)
+                [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in own.by_points
             ]
             condition = np.concatenate([np.empty((0, self.width)), *(block for some in blocks for block in some)])
             flows = self._flows(part, own)
@@ -136,7 +74,7 @@ class Rows(Evaluation):
         return found
 
     def _equations(
-        self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]
+        self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Return the rows of the equations and their integrals; parts with equal keys share them."""
         names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
@@ -172,14 +110,14 @@ class Rows(Evaluation):
             found.append(own.weighed(sum(terms, own.source)[:, None])[:, 0])
         return np.concatenate(found)
 
-    def _held(self, parts: Sequence[CellPart]) -> list[_Held]:
+    def _held(self, parts: Sequence[CellPart]) -> list[Held]:
         """Return the statements that hold in parts, at their points."""
         inside = [self.lowered_at(e, [(part, part.points, None) for part in parts]) for e in self.equations]
         found = []
         for part, lowered in zip(parts, zip(*inside, strict=True), strict=True):
             factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
             found.append(
-                _Held(
+                Held(
                     [
                         Stated(equation, part.points, None, terms, source, factor * roots)
                         for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
@@ -199,7 +137,7 @@ class Rows(Evaluation):
         )
 
     def _besides(
-        self, part: CellPart, flows: FloatArray, held: _Held, blocks: list[list[FloatArray]]
+        self, part: CellPart, flows: FloatArray, held: Held, blocks: list[list[FloatArray]]
     ) -> FloatArray | None:
         """Return the rows of conditions without their fluxes, on a cut part in space whose fluxes are all given.
 
@@ -264,14 +202,14 @@ class Rows(Evaluation):
             return 1.0
         return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
-    def _wanted(self, parts: Sequence[CellPart], held: Sequence[_Held]) -> Iterator[Wanted]:
+    def _wanted(self, parts: Sequence[CellPart], held: Sequence[Held]) -> Iterator[Wanted]:
         """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
         for part, own in zip(parts, held, strict=True):
-            for some in _pieces(own):
+            for some in own.by_points:
                 X = some[0].points if some else part.points[:0]
                 yield Wanted(part, X, [one.terms for one in some], self.balance(part)[1])
 
-    def _flows(self, part: CellPart, held: _Held) -> FloatArray:
+    def _flows(self, part: CellPart, held: Held) -> FloatArray:
         """Return how the balance of each equation depends on the rows of the conditions of a part."""
         flows, units = [np.empty((len(self.equations), 0))], self.balance(part)[1]
         for rule, own in held.placed:
@@ -318,7 +256,7 @@ class Rows(Evaluation):
             self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
         return self._factors[key]
 
-    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[_Held]) -> None:
+    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[Held]) -> None:
         """Add the conditions on pieces of the boundary at their quadrature points."""
         pieces: dict[Any, list[tuple[CellPart, Rule, list[Stated]]]] = {}
         for part, own in zip(parts, held, strict=True):
@@ -392,11 +330,6 @@ class Rows(Evaluation):
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         wanted = Wanted(part, None if X is part.points else X, [found], units, factor * weights[None])
         return self.at([wanted])[0][0][0], Stated(statement, X, None, found, source, factor * weights)
-
-
-def _pieces(held: _Held) -> list[list[Stated]]:
-    """Return the conditions of a part that hold at the same points."""
-    return [own for _, own in held.placed] + [[one] for one in held.alone]
 
 
 def _depth(part: CellPart, rule: Rule) -> float:

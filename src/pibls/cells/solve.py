@@ -16,7 +16,7 @@ from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.layout import Layout
 from pibls.cells.local import LocalSystems, by_singularity
-from pibls.cells.parts import CellPart, part_values
+from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -68,6 +68,12 @@ class Fit:
         """Return the solution for one of several right-hand sides."""
         weights = {part: own[number] for part, own in self.columns.items()}
         return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
+
+    @property
+    def side_by_side(self) -> Fit:
+        """The solutions for several right-hand sides as one solution with as many times the fields."""
+        weights = {part: own.reshape(-1, own.shape[2]) for part, own in self.columns.items()}
+        return Fit(self.root, self.parts, weights, {}, self.unknowns, 0)
 
     @property
     def residual(self) -> float:
@@ -214,16 +220,12 @@ class TreeSolver:
 
     def square(self, unknowns: Unknowns) -> float:
         """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
-        square = 0.0
-        for batch in unknowns.own:
-            for part, every in self.weights(batch, unknowns):
-                weights = every[0] / self.local.part_rows(part).units[:, None]
-                if part.whole:
-                    square += part.extent * float(np.square(weights).sum())
-                else:
-                    values = part_values(self.layout.reference, part, weights, part.points[::4])
-                    square += part.volume * float(np.square(values).sum()) / len(values)
-        return square
+        pairs = [pair for batch in unknowns.own for pair in self.weights(batch, unknowns)]
+        scaled = [(part, every[0] / self.local.part_rows(part).units[:, None]) for part, every in pairs]
+        cut = [(part, weights, part.points[::4]) for part, weights in scaled if not part.whole]
+        values = values_at(self.layout.reference, cut) if cut else []
+        means = (part.volume * float(np.square(v).sum()) / len(v) for (part, _, _), v in zip(cut, values, strict=True))
+        return sum(means) + sum(part.extent * float(np.square(own).sum()) for part, own in scaled if part.whole)
 
     def _least(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
         """Return the unknowns that rows see least: by inverse iteration, then without the part that they do see."""

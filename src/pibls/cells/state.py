@@ -52,7 +52,7 @@ class TreeState:
 def values_of(layout: Layout, fit: Fit) -> Values:
     """Return the fields of a fit as a function of the parts of a finer tree and their points."""
     cells = {part.cell for part in fit.parts}
-    return lambda part, X: ancestor_values(layout, fit, cells, part, X)
+    return lambda part, X: ancestor_values(layout, fit, cells, [(part, X)])[0]
 
 
 def projected(layout: Layout, root: Cell, values: Values, known: Weights | None = None) -> dict[CellPart, FloatArray]:

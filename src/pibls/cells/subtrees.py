@@ -184,7 +184,7 @@ class Subtree:
         own, shared = (dict(zip(self.part_batches, each, strict=True)) for each in (values.own, values.shared))
         return Unknowns(own, shared, values.sums)
 
-    def loads(self, values: Values | None, *, zero: bool) -> dict[Batch, Load]:
+    def right_hand_sides(self, values: Values | None, *, zero: bool) -> dict[Batch, Load]:
         """Return the right-hand sides, or zero ones, less the rows times unknowns."""
         given = nothing(self.tree) if zero else self.tree.loads
         return given if values is None else self.tree.left(given, self.unknowns(values))
@@ -202,7 +202,7 @@ def told(subtree: Subtree) -> Told:
 def risen(subtree: Subtree, values: Values | None, zero: bool) -> Risen:
     """Pass right-hand sides up: those of the problem or zero ones, less the rows times unknowns."""
     with blas_threads(1):
-        loads, lifted = subtree.loads(values, zero=zero), {}
+        loads, lifted = subtree.right_hand_sides(values, zero=zero), {}
         for batch, load in loads.items():
             assert batch.system is not None
             lifted[batch] = batch.factor.lifted(batch.system, load)
@@ -259,14 +259,14 @@ def square_of(subtree: Subtree, values: Values) -> float:
 def missed(subtree: Subtree, values: Values) -> float:
     """Return the squared norm of the rows, and of the balance sums, times unknowns."""
     with blas_threads(1):
-        left, sums = subtree.loads(values, zero=True).values(), subtree.tree.counts[:, :, None] * values.sums
+        left, sums = subtree.right_hand_sides(values, zero=True).values(), subtree.tree.counts[:, :, None] * values.sums
         return sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
 
 
 def weights_of(subtree: Subtree, values: Values) -> tuple[FloatArray, FloatArray]:
     """Return weights and residual norms of all parts in order, for the first right-hand side."""
     with blas_threads(1):
-        unknowns, left = subtree.unknowns(values), subtree.loads(values, zero=False)
+        unknowns, left = subtree.unknowns(values), subtree.right_hand_sides(values, zero=False)
         found = {part: own[0] for batch in unknowns.own for part, own in subtree.solver.weights(batch, unknowns)}
         norms = {
             branch.sample: root

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.line_quadrature import quadrature_on_lines
-from pibls.checks import BoolArray, FloatArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker
@@ -23,7 +22,7 @@ from pibls.quadrature.roots import SCAN, held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement.standards import PLAIN, POINTS
 
-__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within"]
+__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within", "rules_of"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
@@ -51,6 +50,8 @@ class Rule:
     @staticmethod
     def joined(rules: Sequence[Rule]) -> Rule:
         """Return several rules as one."""
+        if len(rules) == 1:
+            return rules[0]
         starts = np.cumsum([0, *(1 + r.runs.max(initial=-1) for r in rules)])
         runs = [np.where(r.runs < 0, -1, r.runs + start) for r, start in zip(rules, starts[:-1], strict=True)]
         X, normals, weights = (
@@ -96,21 +97,58 @@ def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[l
     found: list[list[Any]] = [[] for _ in pairs]
     curves: dict[int, list[int]] = {}
     for number, (piece, low, high) in enumerate(pairs):
-        if isinstance(piece, Piece) and piece.patch.parameters == 1 and piece._straight is None:
+        if isinstance(piece, Piece) and piece.patch.parameters == 1:
             curves.setdefault(id(piece.patch), []).append(number)
         else:
             found[number] = piece.within(low, high)
     for numbers in curves.values():
         piece = pairs[numbers[0]][0]
-        start, stop = np.array([pairs[number][0].box[0] for number in numbers]).T
+        box = np.array([pairs[number][0].box[0] for number in numbers])
         low, high = (np.array([pairs[number][k] for number in numbers]) for k in (1, 2))
-
-        def sides(s: FloatArray, row: Any, piece: Piece = piece, low: Any = low, high: Any = high) -> BoolArray:
-            return piece._sides(s[:, None], low[row], high[row])
-
-        for row, begin, end in zip(*ranges_held(sides, start, stop), strict=True):
+        for row, begin, end in zip(*piece._ranges(box, low, high), strict=True):
             found[numbers[row]].append(replace(piece, box=np.array([[begin, end]])))
     return found
+
+
+def rules_of(
+    wanted: Sequence[tuple[Any, FloatArray, FloatArray, int]], beside: Beside | None = None
+) -> list[Rule | None]:
+    """Return the rules of many pieces, each in a box with a number of points; curves of one patch come together."""
+    found: list[Rule | None] = [None] * len(wanted)
+    curves: dict[int, list[int]] = {}
+    for number, (piece, low, high, count) in enumerate(wanted):
+        if isinstance(piece, Piece) and piece.patch.parameters == 1:
+            curves.setdefault(id(piece.patch), []).append(number)
+        else:
+            found[number] = piece.rule(low, high, count, turns=True, beside=beside)
+    for numbers in curves.values():
+        patch, box = wanted[numbers[0]][0].patch, np.array([wanted[number][0].box for number in numbers])
+        rules = [gauss(count) for (count,) in _counts(patch, box, [wanted[number][3] for number in numbers])]
+        U = np.concatenate([start + (stop - start) * V for (V, _), ((start, stop),) in zip(rules, box, strict=True)])
+        X, normals, keep = patch.at(U[:, None])
+        assert keep is None or keep.all()
+        ends = np.cumsum([len(weights) for _, weights in rules])
+        for number, (_, weights), ((start, stop),), end in zip(numbers, rules, box, ends.tolist(), strict=True):
+            own = slice(end - len(weights), end)
+            runs = np.zeros(len(weights), dtype=np.int64)
+            found[number] = Rule(X[own], normals[own], weights * ((stop - start) * _whole(patch)), runs)
+    return found
+
+
+def _counts(patch: Patch, boxes: FloatArray, counts: Any) -> list[list[int]]:
+    """Return how many points each parameter of boxes needs, given the numbers for boxes that do not turn.
+
+    A piece whose normal turns by more than a quarter, in the middle of the other parameters, needs more of them.
+    """
+    turns = np.zeros(boxes.shape[:2])
+    for axis in range(0 if isinstance(patch, AffinePatch) else boxes.shape[1]):
+        U = np.repeat(boxes.mean(axis=2)[:, None], SCAN, axis=1)
+        U[:, :, axis] = np.linspace(boxes[:, axis, 0], boxes[:, axis, 1], SCAN, axis=1)
+        normals = patch.at(U.reshape(-1, boxes.shape[1]))[1].reshape(*U.shape[:2], -1)
+        cosines = (normals[:, 1:] * normals[:, :-1]).sum(axis=2)
+        turns[:, axis] = np.arccos(np.clip(cosines, -1.0, 1.0)).sum(axis=1)
+    enough = np.ceil(np.reshape(counts, (-1, 1)) * np.maximum(1.0, 2.0 * turns / math.pi))
+    return enough.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
 def _spans(patch: Patch) -> list[tuple[float, float]]:
@@ -167,7 +205,7 @@ class Piece:
         if self.patch.parameters == 0:
             return [self] if self._inside(self.box.reshape(1, -1)[:, :0], low, high)[0] else []
         if self.patch.parameters == 1:
-            return self._curves(low, high)
+            return pieces_within([(self, low, high)])[0]
         if isinstance(self.patch, TimedPatch) and self.patch.parameters == 2:
             return self._timed(low, high)
         return self._surfaces(low, high)
@@ -188,10 +226,14 @@ class Piece:
         more = [] if beside is None else [beside(inner)[:, None]]
         return np.hstack([low <= above, high >= below, kept[:, None], *more])
 
-    def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+    def _ranges(self, box: FloatArray, low: FloatArray, high: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the ranges of the parameter of a curve in many boxes: which box, begin and end.
+
+        Each box has a range of its own to begin with.
+        """
         if (straight := self._straight) is not None:
-            return self._between(low, high, *straight)
-        return pieces_within([(self, low, high)])[0]
+            return self._between(box, low, high, *straight)
+        return ranges_held(lambda s, row: self._sides(s[:, None], low[row], high[row]), *box.T)
 
     @property
     def _straight(self) -> tuple[FloatArray, FloatArray] | None:
@@ -206,16 +248,16 @@ class Piece:
         off = np.abs(X[0] + np.array([[0.21], [0.52], [0.89]]) * slope - X[1:-1]).max()
         return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
 
-    def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
-        """Return the segment of a straight line in a box."""
+    def _between(
+        self, box: FloatArray, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the ranges of a straight line in many boxes."""
         moving = np.abs(slope) > 4.0 * np.spacing(np.abs(slope).max())
-        ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
-        start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
-        if not stop - start > 1e-13:
-            return []
-        middle = np.array([[(start + stop) / 2]])
-        inside = self._sides(middle, low, high).all()
-        return [replace(self, box=np.array([[start, stop]]))] if inside else []
+        ends = np.sort((np.stack([low, high]) - origin)[:, :, moving] / slope[moving], axis=0)
+        start, stop = np.maximum(box[:, 0], ends[0].max(axis=1)), np.minimum(box[:, 1], ends[1].min(axis=1))
+        rows = np.flatnonzero(stop - start > 1e-13)
+        rows = rows[self._sides((start + stop)[rows, None] / 2, low[rows], high[rows]).all(axis=1)]
+        return rows, start[rows], stop[rows]
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return the pieces of a curve extended through time."""
@@ -292,9 +334,7 @@ class Piece:
             atoms = patch.atoms
             assert atoms is not None
             return Rule(atoms.points, atoms.normals, np.ones(1))
-        counts = [
-            math.ceil(count * max(1.0, 2.0 * turn / math.pi)) for turn in (self._turns if turns else [0.0] * len(box))
-        ]
+        counts = _counts(patch, box[None], count)[0] if turns else [count] * len(box)
         V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
         U = box[:, 0] + span * V
@@ -306,20 +346,6 @@ class Piece:
                 runs = np.zeros(len(X), dtype=np.int64) if single else None
                 return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
         return self._cut(low, high, counts, beside)
-
-    @cached_property
-    def _turns(self) -> list[float]:
-        """Angle by which the normal turns along each parameter, in the middle of the others."""
-        found: list[float] = []
-        if isinstance(self.patch, AffinePatch):
-            return [0.0] * len(self.box)
-        for axis, (start, stop) in enumerate(self.box):
-            U = np.tile(self.box.mean(axis=1), (SCAN, 1))
-            U[:, axis] = np.linspace(start, stop, SCAN)
-            normals = self.patch.at(U)[1]
-            cosines = (normals[1:] * normals[:-1]).sum(axis=1)
-            found.append(float(np.arccos(np.clip(cosines, -1.0, 1.0)).sum()))
-        return found
 
     def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
         """Return quadrature points, on parameter lines, of the piece that a box cuts off a patch."""

@@ -228,12 +228,15 @@ def leaves(cell: Cell) -> list[Cell]:
 
 def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]]) -> Cell:
     """Return the tree with some leaves split across axes, one after the other; the rest is shared."""
+    if not splits:
+        return cell
     if not cell.halves:
         return _split(cell, list(splits.get(cell, ())))
-    halves = tuple(refined(half, splits) for half in cell.halves)
-    return (
-        cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
-    )
+    below = {leaf: cuts for leaf, cuts in splits.items() if leaf.ends[cell.axis][0] < cell.at}
+    above = {leaf: cuts for leaf, cuts in splits.items() if leaf not in below}
+    one, two = cell.halves
+    halves = refined(one, below), refined(two, above)
+    return cell if halves[0] is one and halves[1] is two else replace(cell, halves=halves)
 
 
 def split_at_planes(root: Cell) -> Cell:
@@ -298,12 +301,18 @@ def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
     >>> len(contacts(tree)), len(contacts(tree, periodic=[0]))
     (3, 5)
     """
-    return [*_within(root), *(c for a in periodic for c in _across(root, root, a, float(root.high[a] - root.low[a])))]
+    found: list[Contact] = []
+    _add_contacts(root, found)
+    for axis in periodic:
+        found += _across(root, root, axis, float(root.high[axis] - root.low[axis]))
+    return found
 
 
-def _within(cell: Cell) -> list[Contact]:
-    """Return the contacts inside a box, those inside its halves first."""
-    return [*(contact for half in cell.halves for contact in _within(half)), *cell.contacts_across]
+def _add_contacts(cell: Cell, found: list[Contact]) -> None:
+    """Add the contacts inside a box, those inside its halves first."""
+    for half in cell.halves:
+        _add_contacts(half, found)
+    found += cell.contacts_across
 
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:

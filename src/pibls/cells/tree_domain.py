@@ -46,6 +46,7 @@ class TreeDomain:
     # For each slice of a cell, whatever the degree: its connected pieces, and its intervals on cell sides.
     slice_pieces: dict[Any, Any] = field(default_factory=dict)
     side_intervals: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
+    contact_ranges: dict[Any, list[tuple[float, float]]] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -273,7 +274,10 @@ class TreeDomain:
         space = self._space
         if space is None:
             return np.ones(len(X), dtype=bool)
-        level = space.level if cell is None else self._level_in(space, cell)
+        return self._above(space, space.level if cell is None else self._level_in(space, cell), X)
+
+    def _above(self, space: Region, level: LevelIn, X: FloatArray) -> Any:
+        """Return at which points a level is clearly positive."""
         if isinstance(level, bool):
             return np.full(len(X), level)
         own = X[:, :-1] if isinstance(self.domain, Product) else X
@@ -301,11 +305,21 @@ class TreeDomain:
         return self.inside(X, cell) & (self.materials(X) == material) if self.interfaces else self.inside(X, cell)
 
     def inside_each(self, X: FloatArray, row: Any, cells: Sequence[Cell]) -> Any:
-        """Return which points lie strictly inside the domain; ``row``, sorted, numbers the cell of each point."""
-        found, ends = np.empty(len(X), dtype=np.bool_), np.searchsorted(row, np.arange(len(cells) + 1))
+        """Return which points lie strictly inside the domain; ``row``, sorted, numbers the cell of each point.
+
+        Points in cells with equal levels are evaluated together.
+        """
+        space, found = self._space, np.ones(len(X), dtype=np.bool_)
+        if space is None:
+            return found
+        ends = np.searchsorted(row, np.arange(len(cells) + 1)).tolist()
+        levels: dict[LevelIn, list[slice]] = {}
         for cell, start, stop in zip(cells, ends[:-1], ends[1:], strict=True):
             if stop > start:
-                found[start:stop] = self.inside(X[start:stop], cell)
+                levels.setdefault(self._level_in(space, cell), []).append(slice(start, stop))
+        for level, spans in levels.items():
+            own = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+            found[own] = self._above(space, level, X[own])
         return found
 
     def inside_columns(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import LinearFitter, highest_degree
+from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.loop import Loop
-from pibls.cells.solve import Fit, TreeSolver
-from pibls.cells.tree import Cell
+from pibls.cells.measure import stacked
+from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
@@ -27,7 +28,7 @@ from pibls.evolution.rational import ORDER, longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import ROUNDING, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, MOST, PLAIN
 from pibls.runtime import blas_threads
@@ -59,15 +60,12 @@ class CellEvolution:
     _gaps: list[float] = field(default_factory=list)
 
     def first(self, h: float) -> CellRun:
-        """Return a first solution, on cells that resolve the initial values and one resolvent."""
+        """Return a first solution, on cells that resolve coefficients, data and initial values."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
         start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
-        linear = LinearFitter(TreeSolver(start.data.rows), self.budget)
-        loop = Loop(linear, self.tol, Course(self.budget.part(MOST), TREES, lambda *_: None), self.seed, start.data)
-        loop.run(linear.fit(start.root, None))
-        assert loop.reported is not None
-        stages = CellStages(self.resolvent, loop.reported.fit_layout, loop.reported.fit.root, self.budget)
-        return follow(stages, self.tol / SETTINGS.tighter, h)
+        tol = self.tol / SETTINGS.tighter
+        stages = CellStages(self.resolvent, start.data.rows.layout, start.root, self.budget, tol)
+        return follow(stages, h)
 
     def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
@@ -75,18 +73,30 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        stages = CellStages(self.resolvent, layout, root, self.budget)
-        better = along(stages, shortened(here.breaks, _SHORTER))
+        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, ROUNDING / SETTINGS.stage_share))
+        stages = CellStages(self.resolvent, layout, root, self.budget, tol)
+        # Steps on rough cells were longer than the tolerance allows.
+        shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))
+        better = along(stages, shortened(here.breaks, shorter))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
+        if (left := self._left()) <= self.tol and better.worst <= 1.0:
+            return ComparedRuns(better, here, left)
         # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
         return ComparedRuns(
             here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
         )
+
+    def _left(self) -> float:
+        """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
+        falls = [two / one for one, two in pairwise(self._gaps[-3:])]
+        slowest = max(falls, default=1.0)
+        steady = len(falls) == 2 and slowest <= TREES.pays
+        return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells for a smooth solution, or a finer tree."""
@@ -95,6 +105,14 @@ class CellEvolution:
         marker = ErrorMarking(layout)
         if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
             return layout.enriched(2), here.stages.root
+        rough = [
+            part.volume
+            for part, own in zip(fit.parts, marker.tails.are_smooth(stacked(fit)[1]), strict=True)
+            if not own
+        ]
+        if sum(rough) > MOST * layout.volume:
+            # Cells that are too large for a solution tell nothing of its singularities.
+            return layout, layout.trimmed(refined(fit.root, marker.splits(fit, sizes)[0]))
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
         return layout, marker.refined(fit, sizes, goal)[0]
@@ -133,7 +151,8 @@ class CellEvolution:
     def limit(self, found: ComparedRuns) -> Stop | None:
         """Return that the work was spent, or that rounding is all that is left."""
         if ended := found.run.ended or found.better.ended:
-            return Stop(Reason.BUDGET, ended, "Give a larger budget.")
+            spent = "work" in ended
+            return Stop(Reason.BUDGET, ended, "Give a larger budget.") if spent else Stop(Reason.EXHAUSTED, ended)
         return None
 
     def cost(self, found: ComparedRuns) -> Cost:
@@ -146,7 +165,7 @@ class CellEvolution:
 
 
 def suits_stages(problem: Problem) -> bool:
-    """Tell whether an evolution is followed on cells: it is linear, with coefficients that do not depend on time.
+    """Tell whether an evolution is followed on cells.
 
     On a line, and in space where they will do, broad features cost less. Conditions beyond those that are needed are
     better left to a check than to a compromise.
@@ -169,7 +188,7 @@ def _suits_cells(problem: Problem) -> bool:
 
 
 def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: Callable[..., object]) -> Solution:
-    """Solve a linear evolution in more than one space dimension on cells."""
+    """Solve an evolution in more than one space dimension on cells."""
     resolvent = find_resolvent(problem)
     assert isinstance(resolvent, Resolvent)
     course: Course[ComparedRuns] = Course(budget, TREES, report)

@@ -13,7 +13,7 @@ from pibls.cells.outcome import network_of
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.cell_stages import CellStages, Step
+from pibls.evolution.cell_stages import CellStages, Step, at_least
 from pibls.evolution.radau import left_out, times_within
 from pibls.evolution.rational import ORDER
 from pibls.refinement.standards import FALLS, MOST
@@ -37,6 +37,8 @@ class CellRun:
         parts, fields, functions).
     operations
         The work it took.
+    worst
+        The largest error of a step, by the tolerance.
     ended
         Why it ends before the last time, if it does.
     """
@@ -45,18 +47,13 @@ class CellRun:
     breaks: FloatArray
     pieces: FloatArray
     operations: float
+    worst: float
     ended: str = ""
 
     def fit(self, times: FloatArray) -> Fit:
         """Return the states at times side by side as the fields of one fit."""
         values = np.moveaxis(piecewise(self.breaks, self.pieces, times), 0, 1)
-        return self._fit(values.reshape(len(values), -1, values.shape[-1]))
-
-    def _fit(self, values: FloatArray) -> Fit:
-        parts = self.stages.parts
-        unknowns = len(parts) * values.shape[1] * values.shape[2]
-        weights = dict(zip(parts, values, strict=True))
-        return Fit(self.stages.root, parts, weights, dict.fromkeys(parts, 0.0), unknowns, 0)
+        return self.stages.fit(values.reshape(len(values), -1, values.shape[-1]))
 
     @property
     def unknowns(self) -> int:
@@ -67,7 +64,7 @@ class CellRun:
     def network(self) -> EvolvedCells:
         """The solution as a network."""
         values = np.moveaxis(self.pieces, 2, 0)
-        space = network_of(self.stages.layout, self._fit(values.reshape(len(values), -1, values.shape[-1])))
+        space = network_of(self.stages.layout, self.stages.fit(values.reshape(len(values), -1, values.shape[-1])))
         return EvolvedCells(space, self.breaks, self.pieces.shape[3])
 
     def sample(self, count: int) -> tuple[FloatArray, FloatArray]:
@@ -88,33 +85,47 @@ class _Following:
         self.begun, self.breaks = self.stages.budget.operations, [self.stages.resolvent.limits[0]]
         self.states = self.stages.initial()
         self.reach = self.stages.sizes(self.states[:, 0])
+        self.worst = 0.0
+
+    def error(self, step: Step) -> float:
+        """Return the relative error at the end of a step."""
+        reach = np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
+        moving = np.array(self.stages.resolvent.orders) > 0
+        left, _ = left_out(step.terms[:, moving])
+        return float((left / at_least(reach[moving])).max())
 
     def accept(self, step: Step, until: float) -> None:
         """Go on to the end of a step."""
+        self.worst = max(self.worst, self.error(step) / self.stages.tol)
         self.states, self.reach = step.end, np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
         self.breaks.append(until)
         self.pieces.append(step.series)
 
-    def run(self, *, spent: bool = False) -> CellRun:
-        """Return the run as far as it was made."""
-        ended = f"the work was spent near t = {self.breaks[-1]:.4g}" if spent else ""
+    def run(self, *, ended: str = "") -> CellRun:
+        """Return the run as far as it was made, and why it ends there."""
         if not self.pieces:
             # A rough solution is better than none.
             first, last = self.stages.resolvent.limits
-            self.accept(self.stages.step(first, last - first, self.states), last)
+            self.accept(self.stages.rough(first, last - first, self.states), last)
         work = self.stages.budget.operations - self.begun
-        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, ended)
+        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, self.worst, ended)
 
 
-def follow(stages: CellStages, tol: float, h: float) -> CellRun:
+def follow(stages: CellStages, h: float) -> CellRun:
     """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
     course, (time, last), before = _Following(stages), stages.resolvent.limits, np.inf
     h = (last - time) / math.ceil((last - time) / h)
     while time < last:
+        if h < SETTINGS.cut * (last - stages.resolvent.limits[0]):
+            return course.run(ended=f"steps become shorter and shorter near t = {time:.4g}")
         if not stages.affords(h):
-            return course.run(spent=True)
+            return course.run(ended=f"the work was spent near t = {time:.4g}")
         step = stages.step(time, h, course.states)
-        error = _error(stages, step, course.reach) / tol
+        if step is None:
+            h = (last - time) / (2 * round((last - time) / h))
+            continue
+        # Steps need not be more accurate than cells are.
+        error = course.error(step) / max(stages.tol, stages.roughness(step.end))
         wanted = h * float(
             np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / SETTINGS.growth**2, SETTINGS.growth**2)
         )
@@ -139,8 +150,11 @@ def along(stages: CellStages, breaks: FloatArray) -> CellRun:
         # Steps of a group are equal up to rounding, and share factors.
         h = float(f"{until - start:.12g}")
         if not stages.affords(h):
-            return course.run(spent=True)
-        course.accept(stages.step(start, h, course.states), until)
+            return course.run(ended=f"the work was spent near t = {start:.4g}")
+        step = stages.step(start, h, course.states)
+        if step is None:
+            return course.run(ended=f"no step converges near t = {start:.4g}")
+        course.accept(step, until)
     return course.run()
 
 
@@ -157,15 +171,6 @@ def shortened(breaks: FloatArray, factor: float) -> FloatArray:
     for first, last in pairwise(ends):
         found.append(np.linspace(breaks[first], breaks[last], math.ceil(factor * (last - first)) + 1)[1:])
     return np.concatenate(found)
-
-
-def _error(stages: CellStages, step: Step, before: FloatArray) -> float:
-    """Return the relative error at the end of a step; fields were so large before."""
-    reach = np.maximum(before, stages.sizes(step.end[:, 0]))
-    moving = np.array(stages.resolvent.orders) > 0
-    left, _ = left_out(step.terms[:, moving])
-    own = reach[moving]
-    return float((left / np.maximum(np.maximum(own, 1e-3 * own.max()), 1e-300)).max())
 
 
 def apart(coarse: CellRun, fine: CellRun) -> float:

@@ -9,22 +9,35 @@ import numpy as np
 import sympy as sp
 
 from pibls.budget import Budget
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.evaluation import Sources, Stated, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.repeated import Lifted, Repeated
 from pibls.cells.rows import Rows
-from pibls.cells.solve import TreeSolver
+from pibls.cells.solve import Fit, TreeSolver
+from pibls.cells.state import TreeState
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
+from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import at_times
 from pibls.evolution.form import compiled
-from pibls.evolution.rational import ORDER, data_nodes, data_weights, pole, step_weights, still_weights, term_weights
+from pibls.evolution.rational import (
+    ORDER,
+    data_nodes,
+    data_weights,
+    node_weights,
+    pole,
+    step_weights,
+    still_weights,
+    term_weights,
+)
+from pibls.evolution.remainders import AlikeParts, Remainders, groups_of
 from pibls.evolution.resolvent import Past, Resolvent
-from pibls.refinement.standards import NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import available_memory
 
-__all__ = ["CellStages", "States", "Step"]
+__all__ = ["CellStages", "States", "Step", "at_least"]
 
 States = FloatArray
 """Weights of all states: shape (parts, orders in time, fields, functions)."""
@@ -43,7 +56,7 @@ class _Factors:
 
     def data(self, start: float) -> tuple[Lifted | None, bool]:
         """Return the right-hand sides of data for all resolvents of a step, and whether they differ from each other."""
-        sources = [past.form.source for past in self.pasts.values()]
+        sources = [past.form.source for past in self.pasts.values() if past.varying is None]
         if all(source == 0 for source in sources):
             return None, False
         if any(self.time in source.free_symbols for source in sources):
@@ -58,7 +71,7 @@ class _Factors:
         def sources(own: Stated, part: CellPart) -> FloatArray:
             del part
             past = self.pasts.get(id(own.statement.form))
-            if past is None or past.form.source == 0:
+            if past is None or past.varying is not None or past.form.source == 0:
                 return np.zeros((len(own.points), len(weights)))
             normals = None
             if own.normals is not None:
@@ -88,6 +101,15 @@ class Step:
     terms: FloatArray
 
 
+def at_least(sizes: FloatArray) -> FloatArray:
+    """Return sizes of fields by which errors are divided: none is far smaller than that of the largest field.
+
+    >>> at_least(np.array([2.0, 0.0]))
+    array([2.   , 0.002])
+    """
+    return np.asarray(np.maximum(np.maximum(sizes, PLAIN * sizes.max()), 1e-300))
+
+
 @dataclass(eq=False)
 class CellStages:
     """An evolution on one tree of cells."""
@@ -96,7 +118,16 @@ class CellStages:
     layout: Layout
     root: Cell
     budget: Budget
+    tol: float
     _factors: dict[float, _Factors] = field(default_factory=dict)
+    linearisations: int = 0
+    _remainders: Remainders | None = None
+    _fewest: int = 0  # iterations of the first step after a linearisation
+    _excess: float = 0.0  # work of all iterations beyond that number since then
+
+    @cached_property
+    def _groups(self) -> list[AlikeParts]:
+        return groups_of(self.layout, self.parts)
 
     @cached_property
     def parts(self) -> tuple[CellPart, ...]:
@@ -125,6 +156,18 @@ class CellStages:
             squares += np.square(rooted).sum(axis=1)
         return np.sqrt(squares)
 
+    def fit(self, weights: FloatArray) -> Fit:
+        """Return weights of shape (parts, fields, functions) as a fit."""
+        residuals = dict.fromkeys(self.parts, 0.0)
+        return Fit(self.root, self.parts, dict(zip(self.parts, weights, strict=True)), residuals, weights.size, 0)
+
+    def roughness(self, states: States) -> float:
+        """Return the relative size of the part of a state that cells hardly resolve."""
+        moving = [number for number, order in enumerate(self.resolvent.orders) if order]
+        weights = states[:, 0, moving]
+        found = ErrorMarking(self.layout).rough(self.fit(weights), at_least(self.sizes(weights)))
+        return float(np.sqrt(sum(float(own @ own) for own in found.values())))
+
     @property
     def factor_work(self) -> float:
         """Operations of factors."""
@@ -132,8 +175,9 @@ class CellStages:
 
     @property
     def step_work(self) -> float:
-        """Operations of a step."""
-        return ORDER * next(reversed(self._factors.values())).solves.work
+        """Operations of a step, or of one iteration of a step."""
+        evaluated = 0.0 if self._remainders is None else self._remainders.work(ORDER)
+        return ORDER * next(reversed(self._factors.values())).solves.work + evaluated
 
     @property
     def memory(self) -> float:
@@ -152,9 +196,12 @@ class CellStages:
             # Factors of many lengths would fill the memory; the oldest are the least likely to be needed again.
             while self._factors and self.memory > NEGLIGIBLE * available_memory():
                 del self._factors[next(iter(self._factors))]
-            z = 1.0 / (pole() * h)
-            problem, pasts = self.resolvent.at(z)
-            solver = TreeSolver(Rows(self.layout.restated(problem)))
+            z, rest = 1.0 / (pole() * h), self._remainders
+            problem, pasts = self.resolvent.at(z, None if rest is None else rest.time)
+            state = None
+            if rest is not None:
+                state = TreeState(self.layout, dict(zip(self.parts, rest.weights, strict=True)))
+            solver = TreeSolver(Rows(self.layout.restated(problem), state))
             solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts))
             self.budget.spend(solver.flops)
             self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
@@ -196,21 +243,99 @@ class CellStages:
                 found[number, order, name] = weights[:, column]
         return found
 
-    def step(self, time: float, h: float, states: States) -> Step:
-        """Return the solution over a step."""
-        factors, every = self.factors(h), [states]
-        data, differ = factors.data(time)
+    def step(self, time: float, h: float, states: States) -> Step | None:
+        """Return the solution over a step; None if the nonlinear iteration does not converge."""
+        if not self.resolvent.varying:
+            return self.rough(time, h, states)
+        if self._remainders is None or self._excess > self.factor_work:
+            self._linearise(time, states)
+        fresh = self._fewest == 0
+        found = self._iterated(time, h, states)
+        if found is None and not fresh:
+            self._linearise(time, states)
+            found = self._iterated(time, h, states)
+        return found
+
+    def rough(self, time: float, h: float, states: States) -> Step:
+        """Return a rough solution over a step, without remainders."""
+        factors = self.factors(h)
+        return self._step(self._powers(factors, states, factors.data(time)))
+
+    def _linearise(self, time: float, states: States) -> None:
+        """Linearise varying terms at a state; all factors are made anew."""
+        self._factors.clear()
+        rests = (self._groups, self.resolvent.varying, states.shape[1])
+        self._remainders = Remainders(*rests, time, states[:, 0])
+        self._fewest, self._excess = 0, 0.0
+        self.linearisations += 1
+
+    def _iterated(self, time: float, h: float, states: States) -> Step | None:
+        """Return the solution over a step, by iteration with remainders as data; None if that does not converge."""
+        assert self._remainders is not None
+        factors, times = self.factors(h), time + h * data_nodes()
+        data, tol = factors.data(time), max(self.tol, self.roughness(states))
+        values = np.repeat(states[None, :, 0], ORDER, axis=0)
+        before = np.inf
+        for number in range(1, SETTINGS.rounds + 1):
+            rates = np.tensordot(data_weights(), self._remainders.rates(times, values), axes=1) / factors.z
+            stacked = self._powers(factors, states, data, rates)
+            new = self._at_nodes(stacked)
+            change = self._largest(new - values)
+            reach = np.maximum(self._largest(states[None, :, 0]), self._largest(new))
+            moved = float((change / at_least(reach)).max())
+            fall, values, before = moved / before if number > 1 else MOST, new, moved
+            if not fall < 1.0 and not moved <= tol:
+                return None
+            # All further iterations together change it by a geometric series.
+            if not fall < 1.0 or moved * fall <= (1.0 - fall) * SETTINGS.stage_share * tol:
+                self._fewest = self._fewest or number
+                self._excess += (number - self._fewest) * self.step_work
+                return self._step(stacked)
+        return None
+
+    def _largest(self, values: FloatArray) -> FloatArray:
+        """Return the largest size of each field over some times, from weights of shape (times, parts, ...)."""
+        aside = np.moveaxis(values, 0, 1)
+        sizes = self.sizes(aside.reshape(len(aside), -1, aside.shape[-1]))
+        return np.asarray(sizes.reshape(len(values), -1).max(axis=0))
+
+    def _at_nodes(self, stacked: FloatArray) -> FloatArray:
+        """Return the fields at the times of data, from the powers of the resolvent."""
+        found = np.tensordot(node_weights(), stacked[:, :, 0], axes=1)
+        if still := self._still:
+            known = np.tensordot(np.linalg.inv(data_weights()), stacked[1:, :, 0][:, :, still], axes=1)
+            found[:, :, still] = known
+        return found
+
+    @cached_property
+    def _still(self) -> list[int]:
+        """The numbers of fields without a time derivative."""
+        return [number for number, order in enumerate(self.resolvent.orders) if order == 0]
+
+    def _powers(
+        self,
+        factors: _Factors,
+        states: States,
+        data: tuple[Lifted | None, bool],
+        rates: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the states after each power of the resolvent, beginning with none."""
+        every, (lifted, differ) = [states], data
         for number in range(ORDER):
             new, before = np.empty_like(states), every[-1]
-            new[:, 0] = factors.solves.solve(before.reshape(len(before), -1), data, number if differ else 0)
+            moved = before if rates is None else before + rates[number]
+            new[:, 0] = factors.solves.solve(moved.reshape(len(before), -1), lifted, number if differ else 0)
             for order in range(1, states.shape[1]):
                 new[:, order] = factors.z * (new[:, order - 1] - before[:, order - 1])
             every.append(new)
         self.budget.spend(self.step_work)
-        stacked = np.stack(every)
+        return np.stack(every)
+
+    def _step(self, stacked: FloatArray) -> Step:
+        """Return the solution over a step from the powers of the resolvent."""
         end, series = step_weights()
         found = np.tensordot(series, stacked[:, :, 0], axes=1)
-        if still := [number for number, order in enumerate(self.resolvent.orders) if order == 0]:
+        if still := self._still:
             found[-1, :, still] = 0.0
             found[:-1, :, still] = np.tensordot(still_weights(), stacked[1:, :, 0][:, :, still], axes=1)
         terms = np.array([self.sizes(own) for own in np.tensordot(term_weights(), stacked[:, :, 0], axes=1)])

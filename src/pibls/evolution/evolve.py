@@ -34,7 +34,7 @@ def evolve(
 ) -> Solution | Unsuitable:
     """Follow an evolution in time: on cells in space, or by broad features and a stiff integrator.
 
-    A linear evolution in more than one space dimension is followed on a tree of cells by implicit steps, each of which
+    An evolution in the plane is followed on a tree of cells by implicit steps, each of which
     is a few solves with the same factors. Others are solved by the method of lines:
     Features are refined until a finer solution, integrated more accurately, agrees to the tolerance; where the
     solution has fronts, steep nodes and quadrature points are placed along the way they take. On a line, boundary

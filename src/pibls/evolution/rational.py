@@ -19,7 +19,17 @@ from numpy.polynomial import laguerre, legendre
 
 from pibls.checks import FloatArray
 
-__all__ = ["ORDER", "data_nodes", "data_weights", "longest", "pole", "still_weights", "step_weights", "term_weights"]
+__all__ = [
+    "ORDER",
+    "data_nodes",
+    "data_weights",
+    "longest",
+    "node_weights",
+    "pole",
+    "still_weights",
+    "step_weights",
+    "term_weights",
+]
 
 ORDER = 8  # the highest for which there is a stable pole
 
@@ -68,6 +78,17 @@ def step_weights() -> tuple[FloatArray, FloatArray]:
     values = np.array([_polynomial((1.0 + node) / 2.0) for node in nodes])
     table = legendre.legvander(nodes, ORDER) * (np.arange(ORDER + 1) + 0.5)
     return _polynomial(1.0), np.asarray((table * weights[:, None]).T @ values)
+
+
+@cache
+def node_weights() -> FloatArray:
+    """Return the weights of the powers of S at the times at which data are evaluated.
+
+    >>> powers = 1 / (1 + pole()) ** np.arange(ORDER + 1)
+    >>> bool(np.abs(node_weights() @ powers - np.exp(-data_nodes())).max() < 1e-6)
+    True
+    """
+    return np.array([_polynomial(node) for node in data_nodes()])
 
 
 @cache

@@ -1,8 +1,9 @@
 """The resolvent of an evolution: the problem in space that a field proportional to exp(z t) solves.
 
-An implicit step of a linear evolution consists of such problems. Derivatives in time become powers of z, in equations
-and in conditions alike, so that constraints, pressures, conditions with time derivatives and mixed derivatives need no
-treatment of their own.
+An implicit step of an evolution consists of such problems. Derivatives in time become powers of z, in equations and in
+conditions alike, so that constraints, pressures, conditions with time derivatives and mixed derivatives need no
+treatment of their own. The terms of an equation that are nonlinear, or whose coefficients depend on time, are
+linearised at one state and one time; what that leaves is their remainder, which acts on the field like a source.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import Application
 
 from pibls.evolution.form import compiled, initial_states
 from pibls.evolution.multipliers import State, Unsuitable
@@ -40,9 +42,37 @@ from pibls.problem.open_numbers import put_into
 from pibls.problem.operators import Divergence, SpaceDerivative
 from pibls.problem.switches import has_branches
 
-__all__ = ["Past", "Resolvent", "find_resolvent"]
+__all__ = ["Past", "Resolvent", "Varying", "find_resolvent"]
 
 _Z = unknown("z_of_the_resolvent")
+_TIME = unknown("time_of_the_resolvent")
+
+
+@dataclass(frozen=True, eq=False)
+class Varying:
+    """The terms of an equation that are nonlinear or depend on time, with its source.
+
+    Attributes
+    ----------
+    value
+        Their sum, a function of the coordinates, time included, and of slots.
+    slots, slopes
+        The number of the field and the space derivative that each slot stands for, and the derivative of the sum by it.
+    field, order, mass
+        The field whose highest time derivative is in the equation, its order there, and the coefficient in space.
+    """
+
+    value: Function
+    slots: tuple[tuple[int, MultiIndex], ...]
+    slopes: tuple[Function, ...]
+    field: int
+    order: int
+    mass: Function
+
+    @cached_property
+    def operations(self) -> int:
+        """Number of operations of the sum at one point."""
+        return int(self.value.expression.count_ops()) + 2 * len(self.slots)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +85,18 @@ class Past:
         The statement as it was given, in space and time.
     terms
         Its terms with time derivatives: number of the field, space derivative, order in time, coefficient.
+    varying
+        Its terms that are nonlinear or depend on time; None where all are linear and constant in time.
     """
 
     form: Form
     terms: tuple[tuple[int, MultiIndex, int, Function], ...]
+    varying: Varying | None
 
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
-    """A linear evolution whose coefficients do not depend on time, as a problem in space.
+    """An evolution as a problem in space.
 
     Attributes
     ----------
@@ -90,9 +123,17 @@ class Resolvent:
         first, last = self.problem.domain.bounds[-1].tolist()
         return first, last
 
-    def at(self, z: float) -> tuple[Problem, dict[int, Past]]:
-        """Return the problem in space for a number, and the past of its statements by their forms."""
-        values = {_Z: sp.Float(z)}
+    @cached_property
+    def varying(self) -> tuple[Varying, ...]:
+        """The varying terms of all equations that have some."""
+        return tuple(past.varying for own in self._pattern[1] for past in own if past.varying is not None)
+
+    def at(self, z: float, time: float | None = None) -> tuple[Problem, dict[int, Past]]:
+        """Return the problem in space for a number, and the past of its statements by their forms.
+
+        Coefficients that depend on time are those at a time, or at the first one.
+        """
+        values = {_Z: sp.Float(z), _TIME: sp.Float(self.limits[0] if time is None else time)}
         pattern, pasts = self._pattern
         statements = [_with_numbers(s, values) for s in pattern.statements]
         problem = pattern.with_statements(statements, equations=put_into(pattern.equations, values))
@@ -104,7 +145,8 @@ class Resolvent:
         """The problem in space for any number, and the past of the forms of its statements."""
         given, space = self.problem, self.space
         fields = {name: field(name, *space.coordinates) for name in given.field_names}
-        walk = _Walk(space.coordinates, given.domain.coordinates[-1], fields)
+        time = given.domain.coordinates[-1]
+        walk = _Walk(space.coordinates, time, fields)
         kept = [
             (number, condition)
             for number, condition in enumerate(given.conditions, len(given.equations))
@@ -114,10 +156,14 @@ class Resolvent:
             number: [s for s in given.statements if s.source == number]
             for number in (*range(len(given.equations)), *(number for number, _ in kept))
         }
-        equations = [
-            walk(residual_of(own, "the equation")) + self._source(of_source[number][0].form)
-            for number, own in enumerate(given.equations)
-        ]
+        equations = []
+        for number, own in enumerate(given.equations):
+            form, expression = of_source[number][0].form, residual_of(own, "the equation")
+            if _varies(form, time):
+                whole = replace(walk, keeps_data=True)(expression).xreplace({time: _TIME})
+                equations.append(whole + self._start(form))
+            else:
+                equations.append(walk(expression) + self._source(form))
         conditions = [
             _moved(own, walk, space, [sum(map(self._source, s.forms)) for s in of_source[number]])
             for number, own in kept
@@ -135,15 +181,39 @@ class Resolvent:
         ]
 
     def _past(self, form: Form) -> Past:
+        time = self.problem.domain.coordinates[-1]
         terms = ((*own[:3], compiled(own[3], self.space.coordinates)) for own in self._history(form))
-        return Past(form, tuple(terms))
+        return Past(form, tuple(terms), self._varying(form) if _varies(form, time) else None)
+
+    def _varying(self, form: Form) -> Varying:
+        """Return the terms of an equation that are nonlinear or depend on time."""
+        names, time = self.problem.field_names, form.coordinates[-1]
+        changing = {*form.slots, time}
+        own = [t for t in form.terms if t.coefficient.free_symbols & changing]
+        # A term whose slope depends on nothing that changes is a summand of its own.
+        rest = form.residual.xreplace({t.slot: sp.S.Zero for t in form.terms if t not in own})
+        extra = tuple(t.slot for t in own)
+        (name, _, order, mass) = max(self._history(form), key=lambda term: term[2])
+        return Varying(
+            compiled(rest, form.coordinates, extra),
+            tuple((names.index(t.field), t.multi_index[:-1]) for t in own),
+            tuple(compiled(t.coefficient, form.coordinates, extra) for t in own),
+            name,
+            order,
+            compiled(mass, self.space.coordinates),
+        )
 
     def _source(self, form: Form) -> sp.Expr:
         """Return the source of a statement at the first time, which cells shall resolve."""
-        *space, time = self.problem.domain.coordinates
+        time = self.problem.domain.coordinates[-1]
         # A condition finds by itself which materials are beside it.
         source = form.source.replace(Within, lambda material, *_: material)
-        found = source.xreplace({time: sp.Float(self.limits[0])})
+        return source.xreplace({time: sp.Float(self.limits[0])}) + self._start(form)
+
+    def _start(self, form: Form) -> sp.Expr:
+        """Return the source that the initial values cause."""
+        *space, _ = self.problem.domain.coordinates
+        found = sp.S.Zero
         for number, index, order, coefficient in self._history(form):
             for below in range(order):
                 start = self.initial[self.problem.field_names[number], below]
@@ -158,9 +228,10 @@ class _Walk:
     space: tuple[sp.Symbol, ...]
     time: sp.Symbol
     fields: Mapping[str, Any]  # in space, by name
+    keeps_data: bool = False  # whether summands without fields stay
 
     def __call__(self, expression: sp.Expr, order: int = 0) -> sp.Expr:
-        """Return an expression, differentiated in time so often; data are left out."""
+        """Return an expression, differentiated in time so often; data are left out, unless they are kept."""
         if not expression.has(Field):
             return expression
         if isinstance(expression, Field):
@@ -174,7 +245,7 @@ class _Walk:
         if isinstance(expression, Divergence) and len(expression.args) > len(self.space):
             return Divergence(*(self(own, order) for own in expression.args[:-1]))
         # A factor is kept, a summand without fields is data.
-        kept = isinstance(expression, sp.Mul | SpaceDerivative)
+        kept = self.keeps_data or isinstance(expression, sp.Mul | SpaceDerivative)
         arguments = [self(own, order) if own.has(Field) or kept else sp.S.Zero for own in expression.args]
         return expression.func(*arguments)
 
@@ -186,7 +257,7 @@ def _with_numbers(statement: Statement, values: dict[sp.Symbol, sp.Expr]) -> Sta
         return replace(form, expression=whole, residual=residual, terms=terms, source=source)
 
     # Where nothing depends on the number, as across interfaces, a statement is the same for all numbers.
-    if not any(_Z in form.residual.free_symbols for form in statement.forms):
+    if not any(values.keys() & form.residual.free_symbols for form in statement.forms):
         return statement
     return replace(statement, form=put(statement.form))
 
@@ -237,8 +308,6 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
         return Unsuitable("it has unknown numbers or functions")
     if analysis_of(problem).jumps and any(flux and has_branches(flux.source) for flux in analysis_of(problem).fluxes):
         return Unsuitable("a term without fields of a flux jumps")
-    if not problem.is_linear:
-        return Unsuitable("it is not linear")
     if reason := next(filter(None, (_hindrance(s, problem) for s in problem.statements)), ""):
         return Unsuitable(reason)
     terms = [term for s in problem.statements for form in s.forms for term in form.terms]
@@ -251,6 +320,8 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
     states = [(name, below) for name, order in orders.items() for below in range(order)]
     if missing := next((state for state in states if state not in initial), None):
         return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")
+    if reason := _unsplit(problem, orders):
+        return Unsuitable(reason)
     return Resolvent(problem, tuple(orders.values()), initial)
 
 
@@ -259,8 +330,8 @@ def _hindrance(statement: Statement, problem: Problem) -> str:
     time, place = problem.domain.coordinates[-1], statement.place
     if isinstance(place, AtPoints | Averages) or statement.targets is not None:
         return f"{statement.name} holds at points"
-    if any(time in t.coefficient.free_symbols for form in statement.forms for t in form.terms):
-        return f"the coefficients of {statement.name} depend on time"
+    if not statement.is_equation and any(_varies(form, time) for form in statement.forms):
+        return f"{statement.name} is not linear, or its coefficients depend on time"
     parts = [place.part] if isinstance(place, OnPart) else [place.low] if isinstance(place, Opposite) else []
     if any(part != problem.domain.initial and not _lasts(part) for part in parts):
         return f"{statement.name} does not hold at all times"
@@ -273,3 +344,26 @@ def _hindrance(statement: Statement, problem: Problem) -> str:
 
 def _lasts(part: Part) -> bool:
     return all(isinstance(patch, TimedPatch) for patch in part.patches)
+
+
+def _varies(form: Form, time: sp.Symbol) -> bool:
+    """Tell whether a form is nonlinear, or has coefficients that depend on time."""
+    return not form.is_linear or any(time in term.coefficient.free_symbols for term in form.terms)
+
+
+def _unsplit(problem: Problem, orders: Mapping[str, int]) -> str:
+    """Say why the varying terms of an equation cannot be left to the state by which it moves, if they cannot."""
+    time, moves = problem.domain.coordinates[-1], [t for s in problem.statements for f in s.forms for t in f.terms]
+    for statement in (s for s in problem.statements if s.is_equation and _varies(s.form, time)):
+        form, name = statement.form, statement.name
+        own = [t for t in form.terms if t.multi_index[-1]]
+        changing = {*form.slots, time}
+        if not own or any(t.coefficient.free_symbols & changing for t in own):
+            return f"{name} has no time derivative whose coefficient is constant in time"
+        top = max(own, key=lambda t: t.multi_index[-1])
+        others = [t for t in moves if t.field == top.field and t.multi_index[-1] == orders[top.field]]
+        if len({t.field for t in own}) > 1 or any(any(t.multi_index[:-1]) for t in own) or others != [top]:
+            return f"{name} does not give one time derivative by itself"
+        if any(time in own.free_symbols and has_branches(own) for own in form.residual.atoms(Application)):
+            return f"{name} has a jump that moves"
+    return ""

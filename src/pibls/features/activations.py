@@ -182,16 +182,15 @@ def _by_angles(z: Array, wanted: Collection[int]) -> dict[int, Array]:
 
 def _by_half_angles(z: Array, wanted: Collection[int]) -> dict[int, Array]:
     """Return the same from the tangent of half the angle, with errors below two units in the last place of one."""
-    t = np.tan(z * 0.5)
-    square = t * t
-    share = np.divide(1.0, square + 1.0)
-    waves = {}
-    if 1 in wanted:
-        np.subtract(1.0, square, out=square)
-        square *= share
-        waves[1] = square
+    t = z * 0.5
+    np.tan(t, out=t)
+    share = t * t
+    waves = {1: 1.0 - share} if 1 in wanted else {}
+    share += 1.0
+    for wave in waves.values():
+        wave /= share
     if 0 in wanted:
-        t *= share
+        t /= share
         t *= 2.0
         waves[0] = t
     return waves

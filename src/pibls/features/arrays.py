@@ -62,6 +62,8 @@ def check_multi_index(value: object, dimension: int, owner: str) -> MultiIndex:
     >>> check_multi_index((2, 0), 2, "evaluate")
     (2, 0)
     """
+    if type(value) is tuple and len(value) == dimension and set(map(type, value)) == {int} and min(value) >= 0:
+        return value
     if not (
         isinstance(value, tuple)
         and len(value) == dimension

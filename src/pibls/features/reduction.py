@@ -110,20 +110,27 @@ class _Jets:
     def __init__(self, reduction: Reduction, scaled: Array) -> None:
         self.reduction, self.scaled = reduction, scaled
         self.known: dict[tuple[int, int], list[tuple[int, Array]]] = {}
+        self.polynomials: dict[tuple[int, int], Array] = {}
         used = np.asarray(array_namespace(scaled).astype(reduction.weights != 0.0, scaled.dtype).tolist())
         self.columns = [np.flatnonzero(row).tolist() for row in used]
 
     def __call__(self, axis: int, order: int) -> list[tuple[int, Array]]:
         """Return the derivatives along one axis that do not vanish: a column (n, 1) each."""
         if (axis, order) not in self.known:
-            q, x = self.reduction, self.scaled[:, axis : axis + 1]
-            unit = q.half_widths[axis] ** order
+            q = self.reduction
+            factors = q.weights[axis, :] / q.half_widths[axis] ** order
             self.known[axis, order] = [
-                (k, _horner(_slope(q.degrees[k], order), x) * (q.weights[axis, k] / unit))
+                (k, self._polynomial(q.degrees[k], order)[:, axis : axis + 1] * factors[k])
                 for k in self.columns[axis]
                 if q.degrees[k] >= order
             ]
         return self.known[axis, order]
+
+    def _polynomial(self, degree: int, order: int) -> Array:
+        """Return the derivative of a polynomial of all coordinates, each by itself."""
+        if (degree, order) not in self.polynomials:
+            self.polynomials[degree, order] = _horner(_slope(degree, order), self.scaled)
+        return self.polynomials[degree, order]
 
 
 def _pulled_back(form: Form, size: int, jets: _Jets) -> Form:

@@ -7,9 +7,10 @@ is as good as the nodes and well conditioned; its first functions are the smooth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,15 @@ class ReferenceNetwork:
             stacks, sums, points = left.shape
             nodes = [(left @ own.reshape(stacks, points, -1)).reshape(stacks * sums, -1) for own in nodes]
         return [own @ self.transform for own in nodes]
+
+    def chunks(self, counts: Sequence[int]) -> Iterator[slice]:
+        """Yield slices of a sequence of sets of points, each small enough to be evaluated at a time."""
+        if not counts:
+            return
+        totals = np.cumsum(counts) // max(1, self.memory.most // self.network.size)
+        ends = [*(np.flatnonzero(np.diff(totals)) + 1).tolist(), len(counts)]
+        for start, stop in pairwise([0, *ends]):
+            yield slice(start, stop)
 
     @cached_property
     def memory(self) -> Memory:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +24,8 @@ _MEASURE_POINTS = 2**17
 _FLUX_POINTS = 2**12
 _COINCIDENCE = 1e-11
 _STEP = 1e-6
+
+LevelFunction = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,14 +145,13 @@ class Combination(Region):
         """Return the level in a box, without operands that do not reach it."""
         one, two = (shape.level_in(low, high) for shape in self._operands)
         if self.operation == "difference":
-            two = (lambda X, own=two: -own(X)) if callable(two) else not two
+            two = _negative(two) if callable(two) else not two
         decides = self.operation == "union"
         if one is decides or two is decides:
             return decides
         if isinstance(one, bool) or isinstance(two, bool):
             return two if isinstance(one, bool) else one
-        first, second, chosen = one, two, np.maximum if decides else np.minimum
-        return lambda X: np.asarray(chosen(first(X), second(X)))
+        return _extreme(one, two, decides)
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         """Return the parts of either shape that are on the boundary, where the name is not used by both."""
@@ -255,3 +256,16 @@ class Visible:
     def level(self, points: FloatArray) -> FloatArray:
         """Return the level of the other shape: where it changes sign the two boundaries cross."""
         return self.combination._operands[1 - self.owner].level(points)
+
+
+@lru_cache(maxsize=1024)
+def _negative(level: LevelFunction) -> LevelFunction:
+    """Return the negative of a level; equal levels have one negative, so that cells can tell that theirs are equal."""
+    return lambda X: -level(X)
+
+
+@lru_cache(maxsize=1024)
+def _extreme(one: LevelFunction, two: LevelFunction, larger: bool) -> LevelFunction:
+    """Return the larger or the smaller of two levels; equal levels make one function."""
+    chosen = np.maximum if larger else np.minimum
+    return lambda X: np.asarray(chosen(one(X), two(X)))

@@ -58,7 +58,8 @@ class PIBLS:
     lambda_reg
         Ridge on the output weights (λ_reg); enters as extra rows.
     solver
-        ``"lstsq"`` (rank-safe), ``"qr"``, ``"svd"``, ``"normal"`` (the paper's closed forms) or a solver object.
+        ``"lstsq"`` (rank-safe), ``"qr"``, ``"svd"``, ``"normal"`` (the paper's closed forms), ``"sketch"`` (for many
+        points) or a solver object.
 
     Examples
     --------

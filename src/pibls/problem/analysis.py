@@ -13,6 +13,7 @@ from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
 from pibls.problem.problem import Problem
+from pibls.problem.shocks import fronts_of
 from pibls.problem.statements import Statement, lowered
 from pibls.problem.switches import Switching, has_branches
 
@@ -99,7 +100,8 @@ class Analysis:
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
         steep = self.problem.domain.time is None and any(equation.form.order > 1 for equation in self.equations)
-        carried = () if steep else carried_curves(self.problem)
+        fronts = None if steep else self.problem.once(fronts_of)
+        carried = () if steep else carried_curves(self.problem) if fronts is None else fronts.curves
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
         found = found or any(map(has_branches, self.problem.equations))
         jumping = frozenset(curve.level for curve in carried if curve.jumps)

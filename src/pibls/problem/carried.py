@@ -110,16 +110,20 @@ class _Carrying:
             factors = list(factors_of(residuals, self.problem.domain.coordinates))
             for patch in (patch for patch in place.part.patches if factors and patch.parameters == 1):
                 for s in dict.fromkeys(s for factor in factors for s in self._zeros(factor, patch)):
-                    X, normals, _ = patch.at(np.array([[s], [s - CLOSE], [s + CLOSE]]))
-                    jumps = any(_jumps(statement, X[1:], normals[1:]) for statement in own)
-                    yield from self._entering(X[0], normals[:1], jumps)
+                    X, normals, _ = patch.at(np.array([[s]]))
+                    jumps = any(_jumps(statement, patch, s) for statement in own)
+                    yield from self._entering(X[0], normals, jumps)
         for disagreement in disagreements(self.problem, self.equation):
             yield from self._entering(*disagreement)
 
     def _entering(self, place: FloatArray, normals: FloatArray, jumps: bool) -> Iterator[_Start]:
-        """Yield the families that enter at a place; if two do, it is not known along which of them a value jumps."""
+        """Yield the families that enter at a place; a value may jump along one that is alone.
+
+        How a jump of a wave changes along a curved characteristic is not known here.
+        """
         own = [family for family in self.families if family.enters(place, normals)]
-        yield from (_Start(family, place, jumps and len(own) == 1) for family in own)
+        known = len(own) == 1 and (self.equation.form.order == 1 or own[0].constant is not None)
+        yield from (_Start(family, place, jumps and known) for family in own)
 
     def _zeros(self, factor: sp.Expr, patch: Any) -> list[float]:
         """Return the zeros of an expression strictly within a patch, by its parameter."""
@@ -148,12 +152,13 @@ class _Carrying:
             yield from (_Start(other, curve.end, curve.jumps) for other in self.families if other is not family)
 
 
-def _jumps(statement: Statement, X: FloatArray, normals: FloatArray) -> bool:
-    """Tell whether a given value differs between two points that are very close together."""
+def _jumps(statement: Statement, patch: Any, place: float) -> bool:
+    """Tell whether a given value jumps at a place of a patch, by its size all along the patch."""
     if statement.form.order:
         return False
+    s = np.concatenate([[place - CLOSE, place + CLOSE], np.linspace(0.0, 1.0, SCAN + 1)[1:-1]])
     try:
-        one, two = statement.form.source_function(X, normals)
+        values = statement.form.source_function(*patch.at(s[:, None])[:2])
     except ProblemError:
         return True
-    return bool(abs(one - two) > np.sqrt(CLOSE) * max(abs(one), abs(two)))
+    return bool(abs(values[0] - values[1]) > np.sqrt(CLOSE) * np.abs(values).max())

@@ -149,10 +149,10 @@ def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | No
     low, high = sorted((float(run.t[0]), float(run.t[-1])))
     if high - low <= CLOSE * np.ptp(bounds[axis]):
         return None
-    graph = _graph(lambda s: run.sol(s)[0], low, high, domain.coordinates[axis], span)
+    course = graph(lambda s: run.sol(s)[0], low, high, domain.coordinates[axis], 10 * ROUNDING * span)
     # The curve passes exactly through the point, as data switch there.
-    off = float(graph.subs(domain.coordinates[axis], sp.Float(start[axis]))) - float(start[other])
-    level = domain.coordinates[other] - graph + off
+    off = float(course.subs(domain.coordinates[axis], sp.Float(start[axis]))) - float(start[other])
+    level = domain.coordinates[other] - course + off
     end = np.empty(2)
     end[axis], end[other] = run.t[-1], run.y[0, -1]
     near = np.abs(end[other] - sides)
@@ -172,16 +172,16 @@ def _upright(family: Directions) -> int | None:
     return axis if least[axis] > np.sqrt(CLOSE) else None
 
 
-def _graph(
-    curve: Callable[[FloatArray], FloatArray], low: float, high: float, symbol: sp.Symbol, span: float
+def graph(
+    curve: Callable[[FloatArray], FloatArray], low: float, high: float, symbol: sp.Symbol, accuracy: float
 ) -> sp.Expr:
-    """Return a smooth function as polynomials piece by piece; beyond its ends it goes on straight."""
+    """Return a function as polynomials piece by piece, as accurate as asked; beyond its ends it goes on straight."""
     pieces: list[tuple[float, sp.Expr]] = []
 
     def fitted(a: float, b: float, halvings: int) -> None:
         found = np.polynomial.Chebyshev.interpolate(curve, SCAN // 3, [a, b])  # higher powers would lose digits
         s = np.linspace(a, b, SCAN)
-        if halvings and np.abs(found(s) - curve(s)).max() > 10 * ROUNDING * span:
+        if halvings and np.abs(found(s) - curve(s)).max() > accuracy:
             fitted(a, (a + b) / 2, halvings - 1)
             fitted((a + b) / 2, b, halvings - 1)
             return
@@ -191,7 +191,7 @@ def _graph(
             made = made * u + sp.Float(power)
         pieces.append((b, made))
 
-    fitted(low, high, HALVINGS)
+    fitted(low, high, HALVINGS // 2)
     (_, first), (_, last) = pieces[0], pieces[-1]
     ends = [
         own.subs(symbol, at) + own.diff(symbol).subs(symbol, at) * (symbol - at)

@@ -5,7 +5,7 @@ Every one is an equation that holds somewhere. The named short forms only write 
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -302,17 +302,20 @@ class Mean:
     value: Any = 0
     weight: float = field(default=1.0, kw_only=True)
     exact: bool = field(default=False, kw_only=True)
-    on: InitVar[Any] = field(default=None, kw_only=True)
     label = "Mean"
 
-    def __post_init__(self, on: Any) -> None:
-        check_expression(self.u, "Mean")
+    def __new__(cls, *_: Any, on: Any = None, **__: Any) -> Mean:
+        """Refuse a place, which other conditions have."""
         if on is not None:
             raise ProblemError(
                 f"The 'on' parameter of Mean must be left out: it is the average over the whole domain. Got "
                 f"{shorten(on)} instead. Over a shape or a part of the boundary, write "
                 "Observation.average(u, part, value, exact=True)."
             )
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        check_expression(self.u, "Mean")
         if isinstance(self.value, sp.Expr) and self.value.free_symbols:
             raise ProblemError(
                 f"The 'value' parameter of Mean must be a number. Got {shorten(self.value)} instead: averages are over "

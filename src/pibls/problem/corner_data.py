@@ -149,13 +149,14 @@ class _Taylor:
 
     def _series(self, expression: sp.Expr) -> FloatArray:
         symbols, found = self.equation.coordinates, np.zeros((self.degree + 1, self.degree + 1))
+        real = [sp.Dummy(real=True) for _ in symbols]  # absolute values of others have no slopes
         lengths = np.ptp(self.sides.problem.domain.bounds, axis=1)
         normal = {f"n_{s.name}": out for s, out in zip(symbols, self.sides.outward, strict=True)}
         facing = {s: normal[s.name] for s in expression.free_symbols if isinstance(s, Normal)}
         # Data that switch in the corner itself are those beside it.
         inside = self.sides.corner - CLOSE * lengths * self.sides.outward
-        there = dict(zip(symbols, map(sp.Float, inside), strict=True))
-        column = expression.subs(facing)
+        there = dict(zip(real, map(sp.Float, inside), strict=True))
+        column = expression.subs(facing | dict(zip(symbols, real, strict=True)))
         for i in range(self.degree + 1):
             row = column
             for j in range(self.degree + 1 - i):
@@ -163,8 +164,8 @@ class _Taylor:
                     break
                 value = float(row.subs(there).evalf())
                 found[i, j] = value * lengths[0] ** i * lengths[1] ** j / (math.factorial(i) * math.factorial(j))
-                row = row.diff(symbols[1])
-            column = column.diff(symbols[0])
+                row = row.diff(real[1])
+            column = column.diff(real[0])
         if not np.isfinite(found).all():
             raise ProblemError(f"{expression} has no Taylor polynomial in a corner; leave the corner alone.")
         return found

@@ -20,7 +20,7 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Statement
+from pibls.problem.statements import Statement, lowered
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
@@ -83,11 +83,13 @@ class Switching:
 
     def _zeros(self, *, several: bool) -> tuple[sp.Expr, ...]:
         symbols = self.problem.domain.coordinates
-        found: dict[sp.Expr, None] = {}
+        found: dict[sp.Expr, sp.Expr] = {}
         for factor in factors_of(self._equations, symbols):
-            if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
-                found[factor] = None
-        return tuple(found)[:MOST_EDGES]
+            # A flux may be written in another way than the equation.
+            plain = sp.expand(factor)
+            if (len(factor.free_symbols & set(symbols)) > 1) == several and -plain not in found:
+                found.setdefault(plain, factor)
+        return tuple(found.values())[:MOST_EDGES]
 
     @cached_property
     def branch(self) -> Function:
@@ -195,8 +197,9 @@ class Switching:
         The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
         either side, so that the equation itself does not show it.
         """
-        found = [normal_flux(e, self.problem.domain.space) for e in self.problem.equations if has_branches(e)]
-        return [flux for flux in found if flux is not None]
+        domain = self.problem.domain
+        found = [normal_flux(e, domain.space) for e in self.problem.equations if has_branches(e)]
+        return [lowered(flux, domain, "the flux", normals=True).residual for flux in found if flux is not None]
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:

@@ -26,6 +26,7 @@ True
 :class:`QR`               ``"qr"``: for matrices known to have full rank
 :class:`SVD`              ``"svd"``: truncated singular values
 :class:`NormalEquations`  ``"normal"``: the closed forms of broad learning; squares the condition number
+:class:`Sketched`         ``"sketch"``: for many more rows than columns, in memory or made block by block
 =================  ==================================================================================================
 """
 
@@ -40,6 +41,7 @@ from pibls.solvers.constrained import ConstrainedFactorisation, constrained
 from pibls.solvers.lstsq import LeastSquares
 from pibls.solvers.normal import NormalEquations
 from pibls.solvers.qr import QR
+from pibls.solvers.sketched import Rows, Sketched
 from pibls.solvers.solver import Factorisation, Solver
 from pibls.solvers.svd import SVD
 
@@ -49,15 +51,17 @@ __all__ = [
     "LeastSquares",
     "NormalEquations",
     "QR",
+    "Rows",
     "SVD",
     "SOLVERS",
+    "Sketched",
     "Solver",
     "constrained",
     "solver",
 ]
 
 SOLVERS: Mapping[str, Callable[[], Solver]] = MappingProxyType(
-    {"lstsq": LeastSquares, "qr": QR, "svd": SVD, "normal": NormalEquations}
+    {"lstsq": LeastSquares, "qr": QR, "svd": SVD, "normal": NormalEquations, "sketch": Sketched}
 )
 
 
@@ -69,7 +73,7 @@ def solver(name: str | Solver) -> Solver:
     >>> solver("magic")
     Traceback (most recent call last):
     ...
-    pibls.errors.InputError: The 'solver' parameter must be one of 'lstsq', 'qr', 'svd', 'normal' or ... Got 'magic' ...
+    pibls.errors.InputError: The 'solver' parameter must be one of 'lstsq', 'qr', 'svd', 'normal', 'sketch' or ...
     """
     if isinstance(name, str) and name in SOLVERS:
         return SOLVERS[name]()

@@ -71,7 +71,7 @@ class LeastSquares:
                 work[rows_of, :] = block
             orthogonal = Householder.of(work)
             core = _Core.of(orthogonal.triangle, cutoff)
-        return _URV(
+        return URV(
             name=self.name,
             shape=(rows, columns),
             rank=core.rank,
@@ -85,7 +85,7 @@ class LeastSquares:
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _URV(Factorisation):
+class URV(Factorisation):
     """H D V = Q T, with T in rank-decided form."""
 
     orthogonal: Householder
@@ -104,6 +104,14 @@ class _URV(Factorisation):
         # The rows of T that the cut dropped count here: this is the residual of the weights as they are.
         projected[: triangle.shape[0]] -= triangle @ mixed
         return self.mixing.back(mixed), self.orthogonal.apply(projected)[:rows]
+
+    def spread(self, block: Array) -> Array:
+        """Return P·block for the P with which H P has orthonormal columns, as many as the rank."""
+        return self.mixing.back(self.core.spread(block))
+
+    def gathered(self, block: Array) -> Array:
+        """Return Pᵀ·block."""
+        return self.core.gathered(self.mixing.forth(block))
 
 
 @final
@@ -136,16 +144,31 @@ class _Core:
         xp, columns = array_namespace(projected), self.triangle.shape[1]
         if self.rank == 0:
             return xp.zeros((columns, projected.shape[1]), dtype=xp.float64, device=projected.device)
-        solve_triangular = dense(projected).solve_triangular
         if self.right is None:
-            return solve_triangular(self.triangle, projected, transpose=False)
+            return self.spread(projected)
         head = projected[: self.right.triangle.shape[0], :]
+        return self.spread(head if self.left is None else self.left.apply(head, transpose=True)[: self.rank, :])
+
+    def spread(self, block: Array) -> Array:
+        """Return the weights of minimal norm whose image T w has the given coordinates, one for each of the rank."""
+        solve_triangular = dense(block).solve_triangular
+        if self.right is None:
+            return solve_triangular(self.triangle, block, transpose=False)
         if self.left is None:
-            inner = solve_triangular(self.right.triangle, head, transpose=True)
+            inner = solve_triangular(self.right.triangle, block, transpose=True)
         else:
-            head = self.left.apply(head, transpose=True)[: self.rank, :]
-            inner = solve_triangular(self.left.triangle, head, transpose=False)
-        return self.right.apply(pad(inner, columns))
+            inner = solve_triangular(self.left.triangle, block, transpose=False)
+        return self.right.apply(pad(inner, self.triangle.shape[1]))
+
+    def gathered(self, block: Array) -> Array:
+        """Return the transpose of :meth:`spread`, applied to a block."""
+        solve_triangular = dense(block).solve_triangular
+        if self.right is None:
+            return solve_triangular(self.triangle, block, transpose=True)
+        inner = self.right.apply(block, transpose=True)[: self.rank, :]
+        if self.left is None:
+            return solve_triangular(self.right.triangle, inner, transpose=False)
+        return solve_triangular(self.left.triangle, inner, transpose=True)
 
 
 def tail_norms(triangle: Array) -> Array:

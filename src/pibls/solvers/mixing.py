@@ -74,3 +74,7 @@ class Mixing:
     def back(self, mixed: Array) -> Array:
         """Return the weights D V v of columns v."""
         return (hartley(mixed.T) * self.factors).T
+
+    def forth(self, weights: Array) -> Array:
+        """Return Vᵀ D w for columns w: the transpose of :meth:`back`, since a Hartley transform is symmetric."""
+        return hartley(weights.T * self.factors).T

@@ -11,11 +11,10 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.data_refinement import DATA_SHARE
-from pibls.cells.error_marking import ErrorMarking
+from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
-from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.outcome import Compared, network_of, solution_of
+from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, check_integer, check_number, shorten
@@ -26,7 +25,7 @@ from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
-from pibls.spectrum.krylov import Modes, modes_of
+from pibls.spectrum.krylov import SPARE, Modes, modes_of
 from pibls.spectrum.pencil import Pencil
 from pibls.status import Status
 
@@ -74,9 +73,7 @@ class _ComparedModes:
     """Eigenvalues on a tree and on a better one, and the estimated errors of the better ones."""
 
     modes: Modes
-    layout: Layout
     better: Modes
-    finer: Layout
     errors: FloatArray
     estimate: float
 
@@ -101,7 +98,7 @@ class _EigenSearch:
         The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
         """
         fit = linear.fit(root, None)
-        known = network_of(self.linear.layout, near.as_fields) if self._gaps and near is not None else None
+        known = near if self._gaps else None
         # Trees that are refined once more are closer to each other, by the square at best.
         tol = max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
         return modes_of(self.pencil, linear, fit, self.shift, self.number, tol, self.seed, known)
@@ -116,14 +113,29 @@ class _EigenSearch:
         smooth = self._is_resolved(here) and self.marker.is_smooth(here.as_fields)
         richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
-            return self._pair(here, self.modes(richer, here.fit.root, here), richer.layout)
+            return self._pair(here, self.modes(richer, here.fit.root, here))
         fit = here.as_fields
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
-        root, _ = self.marker.refined(fit, np.ones(len(next(iter(fit.weights.values())))), goal)
-        return self._pair(here, self.modes(self.linear, root, here), self.linear.layout)
+        sizes = np.ones(len(next(iter(fit.weights.values()))))
+        root, _ = self.marker.refined(fit, sizes, goal, towards=self._levels(here))
+        return self._pair(here, self.modes(self.linear, root, here))
 
-    def _pair(self, here: Modes, better: Modes, layout: Layout) -> _ComparedModes:
+    def _levels(self, here: Modes) -> dict[Mark, int]:
+        """Return the levels towards each landmark after which its cells leave no residual above the tolerance.
+
+        How much of it a level leaves is known from the tree before: half at most, as at a crack tip.
+        """
+        before = _at_landmarks(self.course.comparisons[-1].modes) if self.course.comparisons else {}
+        found, least = {}, NEGLIGIBLE * self.tol
+        for mark, (left, size) in _at_landmarks(here).items():
+            known, coarse = before.get(mark, (0.0, size))
+            if coarse > size and left > least:
+                falls = math.log2(max(known / left, 1.0)) / math.log2(coarse / size)
+                found[mark] = math.ceil(math.log2(left / least) / max(falls, 1.0))
+        return found
+
+    def _pair(self, here: Modes, better: Modes) -> _ComparedModes:
         gaps = _matched(here.values, better.values)
         scales = np.abs(better.values - self.shift)
         gap = float((gaps / scales).max(initial=0.0))
@@ -132,7 +144,7 @@ class _EigenSearch:
         # The better ones have errors, too, which fall as they did before.
         errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
         estimate = float((errors / scales).max(initial=0.0))
-        return _ComparedModes(here, self.linear.layout, better, layout, errors, estimate)
+        return _ComparedModes(here, better, errors, estimate)
 
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
@@ -161,8 +173,8 @@ class _EigenSearch:
 
     def finer(self, found: _ComparedModes) -> Modes:
         """Go on from the better eigenvalues, with the cells that they have."""
-        if found.finer is not found.layout:
-            self.linear = self.linear.of_degree(found.finer.reference.degree)
+        if found.better.layout is not found.modes.layout:
+            self.linear = self.linear.of_degree(found.better.layout.reference.degree)
         return found.better
 
 
@@ -236,7 +248,8 @@ def _below(pencil: Pencil, number: int, tol: float, seed: int, budget: Budget) -
     scale, deepest = _sizes(pencil)
     shift = deepest - scale
     for _ in range(_SEARCHES):
-        _, modes = _begun(pencil, shift, None, number, math.sqrt(tol), seed, budget)
+        # One eigenvalue alone does not tell how far apart they are.
+        _, modes = _begun(pencil, shift, None, number + SPARE, math.sqrt(tol), seed, budget)
         lowest, highest = float(modes.values.real.min()), float(modes.values.real.max())
         below = lowest - NEGLIGIBLE * max(highest - lowest, NEGLIGIBLE * scale)
         if lowest > shift:
@@ -275,13 +288,23 @@ def _matched(values: Any, better: Any) -> FloatArray:
     return found
 
 
+def _at_landmarks(modes: Modes) -> dict[Mark, tuple[float, float]]:
+    """Return the residual in the cells at each landmark that is alone there, and the size of the smallest one."""
+    found: dict[Mark, tuple[float, float]] = {}
+    for part, own in modes.residuals.items():
+        for mark in part.cell.corners if len(part.cell.corners) == 1 else ():
+            left, size = found.get(mark, (0.0, math.inf))
+            found[mark] = math.hypot(left, float(np.linalg.norm(own))), min(size, float(part.cell.size.max()))
+    return found
+
+
 def _apart(found: _ComparedModes, same: float) -> FloatArray:
     """Return how far eigenfunctions are from those on the coarser tree, in the mean square.
 
     Those of eigenvalues that are the same to some distance count as one: any function in their span is one of them.
     """
-    X = found.layout.tree_domain.domain.sample(POINTS, "kronecker", 0)
-    coarse, fine = (own.at(X, layout) for own, layout in ((found.modes, found.layout), (found.better, found.finer)))
+    X = found.better.layout.tree_domain.domain.sample(POINTS, "kronecker", 0)
+    coarse, fine = found.modes.at(X), found.better.at(X)
     apart = []
     for number, value in enumerate(found.better.values):
         away = np.abs(found.modes.values - value)
@@ -301,7 +324,7 @@ def _told(search: _EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
     status, message = verdict(search.tol, found.estimate, stop)
     solutions, imaginary, apart = [], [], _apart(found, search.tol * float(np.abs(values - search.shift).max()))
     for number in order.tolist():
-        layout, error = found.finer.restated(search.pencil.at(float(values[number].real))), float(apart[number])
+        layout, error = found.better.layout.restated(search.pencil.at(float(values[number].real))), float(apart[number])
         compared = (Compared(own, layout, own, layout, error, 1.0) for own in found.better.one(number))
         made = [replace(solution_of(own, error, status, message, search.seed), richer=None) for own in compared]
         solutions.append(made[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,14 +18,15 @@ from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.refinement.standards import SLIGHT
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
 
-__all__ = ["Modes", "modes_of"]
+__all__ = ["SPARE", "Modes", "modes_of"]
 
-_SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the last ones converge slowly
+SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the last ones converge slowly
 _STEPS = 30  # blocks at most
 _DEPENDENT = 1e-10  # of a block: directions that are rounding
 
@@ -37,8 +39,8 @@ class Modes:
 
     Attributes
     ----------
-    fit
-        The tree.
+    layout, fit
+        The problem on its domain, and the tree.
     values
         The eigenvalues.
     missed
@@ -49,6 +51,7 @@ class Modes:
         The residuals that each eigenfunction leaves in the rows of every part.
     """
 
+    layout: Layout
     fit: Fit
     values: Any
     missed: FloatArray
@@ -69,10 +72,28 @@ class Modes:
         residuals = {part: float(np.linalg.norm(own)) for part, own in self.residuals.items()}
         return replace(self.fit, weights={part: own.real for part, own in parts.items()}, residuals=residuals)
 
-    def at(self, X: FloatArray, layout: Layout) -> Any:
+    @cached_property
+    def network(self) -> CellNetwork:
+        """All eigenfunctions as a network."""
+        return network_of(self.layout, self.as_fields)
+
+    @cached_property
+    def _alone(self) -> dict[Cell, CellPart]:
+        """The part of every cell that has only one."""
+        counts = Counter(part.cell for part in self.fit.parts)
+        return {part.cell: part for part in self.fit.parts if counts[part.cell] == 1}
+
+    def around(self, point: FloatArray) -> CellPart | None:
+        """Return the part in whose cell a point is, or None if there are several."""
+        cell = self.fit.root
+        while cell.halves:
+            cell = cell.halves[int(point[cell.axis] > cell.at)]
+        return self._alone.get(cell)
+
+    def at(self, X: FloatArray) -> Any:
         """Return the eigenfunctions at points, all fields of one below each other, as columns."""
         zero = (0,) * X.shape[1]
-        values = network_of(layout, self.as_fields).evaluate(X, [zero])[zero]
+        values = self.network.evaluate(X, [zero])[zero]
         fields, count = next(iter(self.weights.values())).shape[1], len(self.values)
         values = np.concatenate([values[:, number::fields] for number in range(fields)])
         return values[:, :count] + (1j * values[:, count:] if values.shape[1] > count else 0.0)
@@ -102,7 +123,7 @@ class _Arnoldi:
         """Number of fields of the problem."""
         return len(self.pencil.problem.field_names)
 
-    def first(self, count: int, rng: np.random.Generator, near: CellNetwork | None) -> Weights:
+    def first(self, count: int, rng: np.random.Generator, near: Modes | None) -> Weights:
         """Return functions to start with: made of random waves as sources, and of eigenfunctions nearby."""
         layout = self.linear.layout
         low, size = layout.root.low, layout.root.size
@@ -111,26 +132,29 @@ class _Arnoldi:
         signs = {id(s.form): rng.standard_normal(count) for s in layout.problem.statements}
 
         def sources(own: Stated, part: CellPart) -> FloatArray:
-            del part
             held = signs.get(id(own.statement.form))
             if held is None:
                 return np.zeros((len(own.points), count + self._known(near)))
             waves = held * np.sin((own.points - low) / size @ turns + phases)
-            return np.hstack([waves, *([] if near is None else [self._seen(near, own)])])
+            return np.hstack([waves, *([] if near is None else [self._seen(near, own, part)])])
 
         found = self.linear.solver.again(sources).columns
         self._spend(count + self._known(near))
         return {part: self._doubled(own, np.zeros_like(own)) for part, own in found.items()}
 
-    def _known(self, near: CellNetwork | None) -> int:
-        return 0 if near is None else near.size // self.fields
+    def _known(self, near: Modes | None) -> int:
+        return 0 if near is None else near.network.size // self.fields
 
-    def _seen(self, near: CellNetwork, own: Stated) -> FloatArray:
-        """Return the terms of a statement with the eigenvalue, for functions of a network, as columns."""
+    def _seen(self, near: Modes, own: Stated, part: CellPart) -> FloatArray:
+        """Return the terms of a statement with the eigenvalue, for functions on another tree, as columns."""
         _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
         terms = once or twice
+        around = near.around(part.center)
+        if around is not None:
+            functions = near.as_fields.weights[around].reshape(self._known(near), self.fields, -1)
+            return applied(near.layout, own, around, terms, functions)
         found = np.zeros((len(own.points), self._known(near)))
-        values = near.evaluate(own.points, list(dict.fromkeys(index for _, index in terms))) if terms else {}
+        values = near.network.evaluate(own.points, list(dict.fromkeys(index for _, index in terms))) if terms else {}
         for (number, index), coefficient in terms.items():
             found += coefficient(own.points, own.normals)[:, None] * values[index][:, number :: self.fields]
         return np.nan_to_num(found)
@@ -167,6 +191,9 @@ class _Arnoldi:
         every = {part: np.concatenate([own, own * values[:, None, None]], axis=1) for part, own in weights.items()}
         if not self.pencil.is_quadratic:
             every = weights
+        if not values.imag.any():
+            left = self._solved({part: own.real for part, own in every.items()}).left
+            return {part: own * np.abs(values - self.shift) for part, own in left.items()}
         made = self._solved({part: np.concatenate([own.real, own.imag]) for part, own in every.items()})
         halves = {part: np.split(own, 2) for part, own in made.left.items()}
         return {part: np.hypot(*own) * np.abs(values - self.shift) for part, own in halves.items()}
@@ -199,7 +226,7 @@ def modes_of(
     number: int,
     tol: float,
     seed: int,
-    near: CellNetwork | None = None,
+    near: Modes | None = None,
 ) -> Modes:
     """Return the eigenvalues nearest to a shift, and their eigenfunctions, on the tree that was solved last.
 
@@ -211,7 +238,7 @@ def modes_of(
     rng = np.random.default_rng((seed, len(fit.parts), linear.layout.reference.degree))
     blocks: list[Weights] = []
     bases: list[FloatArray] = []
-    image = arnoldi.first(_SPARE if near is not None else number + _SPARE, rng, near)
+    image = arnoldi.first(SPARE if near is not None else number + SPARE, rng, near)
     samples = arnoldi.sampled(image)
     matrix, size = np.zeros((0, 0)), float(np.linalg.norm(samples, ord=2))
     for _ in range(_STEPS):
@@ -277,4 +304,4 @@ def _normalised(arnoldi: _Arnoldi, values: Any, weights: dict[CellPart, Any], mi
     sizes = arnoldi.sizes(weights)
     weights = {part: own / sizes[:, None, None] for part, own in weights.items()}
     values = np.where(real, values.real, values)
-    return Modes(arnoldi.fit, values, missed, weights, arnoldi.residual(values, weights))
+    return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, arnoldi.residual(values, weights))

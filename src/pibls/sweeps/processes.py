@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -128,7 +127,7 @@ def _without_main() -> Iterator[None]:
 
 def _begin(packed: bytes) -> None:
     become_worker()
-    _work[:] = [pickle.loads(packed)]  # noqa: S301 (bytes that the parent made)
+    _work[:] = [ForkingPickler.loads(packed)]  # bytes that the parent made
 
 
 def _do(task: Any) -> Any:

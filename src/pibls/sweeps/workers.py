@@ -6,7 +6,6 @@ The work is a function of a task. It goes to every worker once; after that only 
 from __future__ import annotations
 
 import functools
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
@@ -166,7 +165,7 @@ class _Packed:
 
 @functools.lru_cache(maxsize=1)
 def _opened(packed: bytes) -> Work:
-    work: Work = pickle.loads(packed)  # noqa: S301 (bytes that this program made)
+    work: Work = ForkingPickler.loads(packed)  # bytes that this program made
     return work
 
 

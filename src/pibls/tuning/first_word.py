@@ -13,6 +13,7 @@ from pibls.evolution import Evolution, find_evolution
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
+from pibls.problem.shocks import fronts_of
 from pibls.wellposed.boundary_counts import (
     conditions,
     equations_in_words,
@@ -57,6 +58,8 @@ def _told(problem: Problem) -> str:
     if problem.parameters or problem.unknown_functions or measured:
         return ""
     evolution = find_evolution(problem) if problem.domain.time is not None else None
+    if problem.once(fronts_of) is not None:
+        return ""  # shocks are followed
     if isinstance(evolution, Evolution) and (
         told := evolution.lacks or unbounded_growth(evolution) or carried(evolution)
     ):

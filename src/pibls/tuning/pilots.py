@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.problem import Problem
-from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.refinement.standards import FALLS, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.tuning.charts import Chart, learned_chart, symmetric_chart
 from pibls.tuning.fitting import Block, Fitting
@@ -73,7 +73,7 @@ class Pilots:
         assert best is not None
         while best.residual >= tol:
             found = self._climbed(learned_chart(best.solution, self.fitting.compare_points), tol)
-            if found.residual > MOST * best.residual:
+            if found.residual > FALLS * best.residual:
                 return min(best, found, key=lambda pilot: pilot.residual)
             best = found
         return best

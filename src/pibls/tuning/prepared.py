@@ -17,6 +17,7 @@ from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import start_of
 from pibls.cells.loop import Loop
+from pibls.cells.measure import distances
 from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -200,9 +201,11 @@ class Prepared:
         assert found is not None
         changed = [self._changed(problem) for problem in problems]
         with blas_threads(most=1):
-            fits = [solver.again(_sources(solver, changed)) for solver in self._factored(found)]
+            one, two = (solver.again(_sources(solver, changed)) for solver in self._factored(found))
+            gaps = distances(found.fit_layout, one.side_by_side, found.better_layout, two.side_by_side)
+            each = np.reshape(gaps, (3, len(problems), -1)).transpose(1, 0, 2)
             return [
-                self._judged(found, problem, new, fits[0].side(number), fits[1].side(number))
+                self._judged(found, problem, new, one.side(number), two.side(number), each[number])
                 for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
             ]
 
@@ -216,16 +219,19 @@ class Prepared:
         }
 
     def _judged(
-        self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit
+        self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
     ) -> Solution | None:
-        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells."""
+        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells.
+
+        The distance of both, the size of the better one and their largest distance at a point are given.
+        """
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
         rows, budget = Rows(own, _balances=self._solvers[0].rows._balances), Budget.of(self.budget)
         course: Course[Compared] = Course(budget, TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
         loop = Loop(LinearFitter(TreeSolver(rows), budget), self.tol, course, self.seed, data)
-        made = loop.restated(found, fit, own, other, layout)
+        made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
         course.note(loop.stage(made))
         if not loop.is_met(made):
             return None

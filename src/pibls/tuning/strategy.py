@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
+from pibls.cells.along_characteristics import solve_along_characteristics
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
 from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines, suits_stages
@@ -17,6 +18,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.problem import Problem
+from pibls.problem.shocks import fronts_of
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.refinement.stopping import GLANCE
@@ -56,6 +58,11 @@ class Strategy:
         """Solve by the way that suits the problem, or by the one asked for."""
         check_squares(self.problem)
         check_interfaces(self.problem)
+        free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
+        if free and self.problem.domain.time is not None:
+            fronts = self.problem.once(fronts_of)
+            if fronts is not None:
+                return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
         if (unit := unit_of(self.problem)) != 1.0:

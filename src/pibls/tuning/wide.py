@@ -221,7 +221,7 @@ class _Widening:
         estimate = estimated_error(*residuals, self.fitting.distance(here.solution, finer.solution))
         if self.fitting.chart is not None:
             self.budget.spend(self.linear.operations(self.linear.pilot_nodes))
-            estimate = max(estimate, self.correction.size(here.solution))
+            estimate = float(np.hypot(estimate, self.correction.size(here.solution)))
         unsolved = not self.problem.is_linear and here.residual > SLIGHT
         if unsolved or here.residual * self.fitting.turns(here.solution) > 1.0:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
