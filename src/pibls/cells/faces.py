@@ -46,7 +46,7 @@ class FaceFinder:
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-        """Points on the face between two reference cells, their weights, the polynomials there and their increase."""
+        """Points on the face between two reference cells, their weights, the polynomials there and their slopes."""
         U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
         return (U, weights, *polynomials(U, weights, self.degree))
 
@@ -99,7 +99,7 @@ class FaceFinder:
             return []
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
-        U, weights, basis, ends = self.whole
+        U, weights, basis, slopes = self.whole
 
         def placed(V: FloatArray) -> FloatArray:
             X = np.tile(contact.low, (len(V), 1))
@@ -111,9 +111,9 @@ class FaceFinder:
             share = area / 2 ** len(others)
             if self._interface_conditions:
                 return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
-            rise = None if ends is None else ends / np.sqrt(share)
+            sloped = None if slopes is None else slopes * (2.0 / span[others])[:, None, None]
             X = placed((U + 1) / 2)
-            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
+            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, sloped, contact.shift, True)]
         if not others:
             X = contact.low[None]
             return (
@@ -269,12 +269,12 @@ class FaceFinder:
 
     def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        basis, ends = polynomials(X[:, others], weights, self.degree)
+        basis, slopes = polynomials(X[:, others], weights, self.degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
         conditions = {} if contact.shift else self._conditions_across(below, above, X, normals)
         if conditions:
             return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, conditions)
-        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
+        return Face(below, above, contact.axis, X, weights, basis, slopes, contact.shift)
 
     def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray

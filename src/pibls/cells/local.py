@@ -156,11 +156,18 @@ class LocalSystems:
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
-        return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
+        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        levers = self.rows.balances.levers(part)
+        return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) * levers / factors)
+
+    def shift_of_sums(self, part: CellPart) -> FloatArray:
+        """Return the matrix from the sums of the tree to those of a part, whose moments are about its centre."""
+        return self.rows.balances.shift(part, self._unit_of_sums(part))
 
     def _stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
-        return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
+        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
 
     def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """Return the key of the frame of a part, or None, and its faces in the order of their rows."""
@@ -307,12 +314,12 @@ class LocalSystems:
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""
         if self._unit is None:
-            self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+            self._unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
         return self._unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.weights(part, sides / 2) / self._unit_of_sums(part))
+        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self._unit_of_sums(part))
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

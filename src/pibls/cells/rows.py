@@ -14,6 +14,7 @@ from pibls.cells.balance import balanced
 from pibls.cells.evaluation import Evaluation, Sources, Stated, Term, Wanted, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
+from pibls.cells.moments import Balances
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
@@ -41,9 +42,9 @@ class PartRows:
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
-        Rows of the integrated equations, and the integrals of their sources.
+        Rows of the equations integrated over the part, against all tests, and the same of their sources.
     flows
-        How the balance of each equation depends on the rows of the conditions.
+        How the balances depend on the rows of the conditions.
     besides
         Where the conditions give the whole flux through the boundary, the rows of their other terms; None where
         integrals over the part are used.
@@ -51,6 +52,8 @@ class PartRows:
         Parts with equal keys have equal equation rows at any size; None where the rows are individual.
     stated_equations, stated_conditions
         The equations at the points of the part, and the conditions at theirs.
+    balances
+        The functions that equations are integrated against.
     """
 
     units: FloatArray
@@ -65,6 +68,7 @@ class PartRows:
     key: Any
     stated_equations: tuple[Stated, ...]
     stated_conditions: tuple[Stated, ...]
+    balances: Balances
 
     def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
@@ -75,7 +79,7 @@ class PartRows:
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
         )
         value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
+        return source, np.concatenate(value), self.balances.integrated(part, given)
 
 
 class _Held(NamedTuple):
@@ -100,7 +104,7 @@ class Rows(Evaluation):
 
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and means, by key
+    _alike: dict[Any, FloatArray] = field(default_factory=dict)  # rows of equations by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
@@ -118,11 +122,13 @@ class Rows(Evaluation):
         keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
         equations, made = self._equations(parts, held, keys), iter(self.at(list(self._wanted(parts, held))))
         found = []
-        for part, own, key, (equation, means) in zip(parts, held, keys, equations, strict=True):
+        for part, own, key, equation in zip(parts, held, keys, equations, strict=True):
             rows, units = self.balance(part)
             source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
-            means = means * (part.extent / rows)[:, None]
-            given = np.array([[part.integrals @ one.source] for one in own.inside])
+            scales = np.sqrt(part.extent / part.weights)[:, None]
+            inside = [scales / factor * one for factor, one in zip(rows, np.split(equation, len(rows)), strict=True)]
+            means = self.balances.integrated(part, inside)
+            given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
             blocks = [
                 [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in _pieces(own)
             ]
@@ -131,14 +137,12 @@ class Rows(Evaluation):
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
             besides = self._besides(part, flows, own, blocks)
             stated = tuple(own.inside), tuple(own.conditions)
-            known = (condition, np.concatenate(value), means, given, flows, besides, key, *stated)
+            known = (condition, np.concatenate(value), means, given, flows, besides, key, *stated, self.balances)
             found.append(PartRows(units, equation, source, *known))
         return found
 
-    def _equations(
-        self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the rows of the equations and their integrals; parts with equal keys share them."""
+    def _equations(self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]) -> list[FloatArray]:
+        """Return the rows of the equations; parts with equal keys share them."""
         names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
         new = {name: names.index(name) for name in dict.fromkeys(names) if name not in self._alike}
         wanted = [
@@ -148,10 +152,8 @@ class Rows(Evaluation):
         found = {}
         for (name, number), blocks in zip(new.items(), self.at(wanted), strict=True):
             part, inside = parts[number], held[number].inside
-            equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
-            equation /= math.sqrt(part.extent)
-            shares = part.integrals / np.sqrt(part.weights * part.extent)
-            found[name] = equation, np.array([shares @ own for own in np.split(equation, len(inside))])
+            found[name] = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
+            found[name] /= math.sqrt(part.extent)
         self._alike.update({key: found[key] for key in keys if key in found})
         return [found[name] if name in found else self._alike[name] for name in names]
 
@@ -262,7 +264,7 @@ class Rows(Evaluation):
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
+        return float((self.layout.root.size / part.cell.size).max() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
     def _wanted(self, parts: Sequence[CellPart], held: Sequence[_Held]) -> Iterator[Wanted]:
         """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
@@ -272,14 +274,14 @@ class Rows(Evaluation):
                 yield Wanted(part, X, [one.terms for one in some], self.balance(part)[1])
 
     def _flows(self, part: CellPart, held: _Held) -> FloatArray:
-        """Return how the balance of each equation depends on the rows of the conditions of a part."""
-        flows, units = [np.empty((len(self.equations), 0))], self.balance(part)[1]
+        """Return how the balances depend on the rows of the conditions of a part."""
+        flows, units = [np.empty((self.balances.count, 0))], self.balance(part)[1]
         for rule, own in held.placed:
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
             projection = own[0].projection if own else None
             flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
-        flows += [np.zeros((len(self.equations), len(one.points))) for one in held.alone]
+        flows += [np.zeros((self.balances.count, len(one.points))) for one in held.alone]
         return np.hstack(flows)
 
     def conditions_on(self, place: Any) -> list[Statement]:
@@ -367,6 +369,14 @@ class Rows(Evaluation):
                 source = source - statement.targets[mine]
             found.append(Stated(statement, X, None, terms, source, factors))
         return found
+
+    @cached_property
+    def balances(self) -> Balances:
+        """The functions that balances are tested with."""
+        root = self.layout.root
+        return Balances(
+            len(self.equations), self.flux.mixed.turns, (root.low + root.high) / 2, float(root.size.max()) / 2
+        )
 
     @cached_property
     def flux(self) -> Fluxes:

@@ -154,6 +154,20 @@ class Grams:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
         return Front(units[:, :, None] * front.rows * units[:, None], front.sizes * units * units)
 
+    def shifted(self, front: Front, shifts: Array) -> Front:
+        """Return fronts over other sums: old ones are the matrix of each front times new ones.
+
+        >>> front = Front(np.array([[[4.0, 2.0], [2.0, 3.0]]]), np.array([[4.0, 3.0]]))
+        >>> Grams().shifted(front, np.array([[[1.0, 0.0], [-1.0, 1.0]]])).rows.tolist()
+        [[[3.0, -1.0], [-1.0, 3.0]]]
+        """
+        count, own = shifts.shape[1], library(shifts)
+        rows, sizes = own.asarray(front.rows, copy=True), own.asarray(front.sizes, copy=True)
+        rows[:, :count] = self.moved(rows, shifts)[:, :count]
+        rows[:, :, :count] = rows[:, :, :count] @ shifts
+        sizes[:, :count] = (sizes[:, None, :count] @ (shifts * shifts))[:, 0]
+        return Front(rows, sizes)
+
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
         count, width = len(one.rows), join.gone + join.left
@@ -203,6 +217,11 @@ class Grams:
     def raised(self, right: Array, weight: Array, units: Array) -> Array:
         """Return the right-hand sides of scaled fronts."""
         return (weight[:, None] * units)[:, :, None] * right
+
+    def moved(self, right: Array, shifts: Array) -> Array:
+        """Return the right-hand sides of shifted fronts."""
+        count = shifts.shape[1]
+        return library(right).concat([transposed(shifts) @ right[:, :count], right[:, count:]], axis=1)
 
     def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
