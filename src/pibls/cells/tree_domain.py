@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
-from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
+from pibls.cells.edges import borders, flat_sides, reentrant_edges, ridges, small_surfaces
 from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.surface import STEP, Piece, pieces, pieces_within
@@ -75,9 +75,20 @@ class TreeDomain:
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
-            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
+            edges=np.concatenate([edges, self._ends_of_conditions]),
             blunt_edges=blunt_edges,
         )
+
+    @property
+    def _ends_of_conditions(self) -> FloatArray:
+        """Straight lines in space along which conditions change: inside flat faces and at edges, by their ends."""
+        groups: dict[Any, list[BoundaryPart]] = {}
+        for place, part in self.places.items():
+            own = frozenset(s.form.expression for s in self.problem.statements if s.place == place)
+            if own:
+                groups.setdefault(own, []).append(part)
+        every = [part for group in groups.values() for part in group]
+        return np.concatenate([borders(every, self.domain), ridges(list(groups.values()), self.domain)])
 
     @cached_property
     def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
