@@ -75,20 +75,20 @@ class TreeDomain:
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
-            edges=np.concatenate([edges, self._ends_of_conditions]),
+            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
             blunt_edges=blunt_edges,
+            ridges=ridges(self._parts_by_conditions, self.domain),
         )
 
     @property
-    def _ends_of_conditions(self) -> FloatArray:
-        """Straight lines in space along which conditions change: inside flat faces and at edges, by their ends."""
+    def _parts_by_conditions(self) -> list[list[BoundaryPart]]:
+        """The boundary parts with conditions; those with the same conditions together."""
         groups: dict[Any, list[BoundaryPart]] = {}
         for place, part in self.places.items():
             own = frozenset(s.form.expression for s in self.problem.statements if s.place == place)
             if own:
                 groups.setdefault(own, []).append(part)
-        every = [part for group in groups.values() for part in group]
-        return np.concatenate([borders(every, self.domain), ridges(list(groups.values()), self.domain)])
+        return list(groups.values())
 
     @cached_property
     def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
