@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import pibls as pb
 from cli_helpers import call, call_json
-from internals import advice, bench, zoo
+from internals import EXTRAS, advice, bench, zoo
 from pibls.runtime import available_cores
 
 HEALTHY = {
@@ -53,6 +58,48 @@ def test_doctor_as_json():
     assert record["memory_bytes"] > 0
     assert record["advice"]
     assert set(record["blas"][0]) == {"internal_api", "version", "num_threads"}
+    assert record["cores"]["quota"] is None or record["cores"]["quota"] > 0
+    assert 0 < record["solve"]["share"] < 10
+    assert record["solve"]["seconds"] > 0
+    assert set(record["uses"]) == {"solve", "sweep", "cluster"}
+
+
+def test_extras_of_the_doctor_are_those_of_the_package():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    wanted = {
+        name: {re.match(r"[\w-]+", requirement)[0] for requirement in own}
+        for name, own in project["optional-dependencies"].items()
+        if name not in ("dev", "docs")
+    }
+    assert {name: set(packages) for name, packages in EXTRAS.items()} == wanted
+
+
+def test_devices_are_told_with_memory_and_speed_or_refused_in_words(monkeypatch):
+    class Device:
+        def __init__(self, double):
+            self.double = double
+
+        def is_available(self):
+            return True
+
+    def ones(shape, dtype, device):
+        if device == "mps":
+            raise TypeError("no double precision")
+        return np.ones(shape)
+
+    cuda = SimpleNamespace(
+        device_count=lambda: 1,
+        get_device_properties=lambda number: SimpleNamespace(name="H200", total_memory=2**37),
+        synchronize=lambda number: None,
+    )
+    backends = SimpleNamespace(mps=Device(False))
+    torch = SimpleNamespace(cuda=cuda, backends=backends, xpu=Device(True), ones=ones, float64=float)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr("pibls.cli.doctor._ON_GPU", 8)
+    text = call("doctor").stdout
+    assert re.search(r"GPU +H200, 128 GiB, \d+ GFLOP/s in double precision; mps: solves need double precision", text)
+    assert "xpu" not in text
+    assert 'device="auto": H200' in text
 
 
 def test_doctor_in_words_without_torch(monkeypatch):
@@ -61,6 +108,12 @@ def test_doctor_in_words_without_torch(monkeypatch):
     text = call("doctor").stdout
     for words in ("numpy ", "cores ", "BLAS ", "memory ", "GPU              none", "GFLOP/s", "OMP_NUM_THREADS=1"):
         assert words in text
+    for words in ("small solve ", "sweep ", "cluster ", "of the matrix product"):
+        assert words in text
+    for extra in EXTRAS:
+        assert re.search(
+            rf"^ *{extra} .* (installed|missing: pip install 'pibls\[{extra}\]')$", text, flags=re.MULTILINE
+        )
     assert "\n- " in text
 
 

@@ -85,11 +85,12 @@ def test_json_has_the_documented_fields_and_agrees_with_the_library(cosine):
 def test_options_of_the_command_line_win_over_those_of_the_file(cosine, asked):
     cosine.write_text(COSINE + "[solve]\ntol = 1e-3\nseed = 5\nbudget = 3\n")
     call("solve", cosine, "-q")
-    rest = {"deadline": None, "memory": None, "device": None, "assume_well_posed": False}
+    rest = {"deadline": None, "memory": None, "device": None, "relative": "domain", "assume_well_posed": False}
     assert asked == {"tol": 1e-3, "seed": 5, "budget": 3.0, "progress": False, **rest}
-    call("solve", cosine, "--tol", 1e-4, "--budget", 7, "--deadline", 30, "--memory", "2 GB", "--assume-well-posed")
+    more = ("--deadline", 30, "--memory", "2 GB", "--assume-well-posed", "--relative", "local")
+    call("solve", cosine, "--tol", 1e-4, "--budget", 7, *more)
     assert callable(asked.pop("progress"))
-    rest = {"deadline": 30.0, "memory": "2 GB", "device": None, "assume_well_posed": True}
+    rest = {"deadline": 30.0, "memory": "2 GB", "device": None, "relative": "local", "assume_well_posed": True}
     assert asked == {"tol": 1e-4, "seed": 5, "budget": 7.0, **rest}
 
 
@@ -214,9 +215,10 @@ def test_bad_files_end_in_words_and_2(case):
     ],
 )
 def test_failures_of_every_kind(cosine, monkeypatch, error, code, words):
-    def fail(*_, tol=1, seed=1, budget=1, device=None, deadline=None, memory=None, assume_well_posed=False, **__):
+    def fail(*_, **__):
         raise error
 
+    fail.__signature__ = inspect.signature(plain_solve)
     monkeypatch.setattr(tuning, "solve", fail)
     result = call("solve", cosine, code=code)
     assert result.stderr.startswith(words)
@@ -266,12 +268,11 @@ def test_as_a_process_in_a_pipe_that_is_closed(cosine):
 
 
 def test_an_estimate_that_is_not_there_is_said_so(cosine, monkeypatch):
-    def solve(
-        problem, *, tol=1e-6, seed=0, budget=1.0, device=None, deadline=None, memory=None, assume_well_posed=False, **_
-    ):
+    def solve(problem, *, tol=1e-6, **_):
         found = plain_solve(problem, tol=tol)
         return replace(found, status="stalled", error_estimate=np.inf)
 
+    solve.__signature__ = inspect.signature(plain_solve)
     monkeypatch.setattr(tuning, "solve", solve)
     text = call("solve", cosine, code=3).stdout
     assert "estimated error  unknown (tolerance 1e-06)" in text
@@ -311,3 +312,15 @@ def test_a_deadline_and_an_assumption_are_passed_on(cosine):
     record = call_json("solve", "zoo:l_shape", "--tol", "1e-9", "--deadline", 1e-6, code=3)
     assert "The deadline ends it: 1e-06 s have passed." in record["error"]["message"]
     assert call_json("solve", "zoo:ode_one_condition", "--assume-well-posed", code=3)["status"] == "stalled"
+
+
+def test_errors_relative_to_the_local_size(tmp_path):
+    path = tmp_path / "fin.toml"
+    path.write_text(
+        'equations = ["u_xx = 400*u"]\n[domain]\nshape = "interval"\nx = [0, 1]\n'
+        '[[conditions]]\nkind = "dirichlet"\non = "left"\nvalue = 1\n'
+        '[[conditions]]\nkind = "neumann"\non = "right"\nvalue = 0\n'
+    )
+    record = call_json("solve", path, "--tol", 1e-3, "--relative", "local")
+    assert "relative to the local size" in record["message"]
+    assert "must be" in call("solve", path, "--relative", "nearby", code=2).stderr

@@ -301,3 +301,37 @@ def test_complex_expressions_have_complex_values():
     assert within(solution.maximum(sp.im(psi)), np.sin(1))
     with pytest.raises(pb.PiblsError, match="takes a real expression"):
         solution.integral(psi)
+
+
+def test_an_error_that_both_solutions_share_is_stated():
+    # The first cells at the ends were halved in time alone: the heat in both solutions is wrong by the same share.
+    c, bar = pb.field("c", x, t), pb.Interval((x, 0, 1))
+    quenched = pb.solve(
+        pb.Problem(
+            sp.Eq(c.diff(t), c.diff(x, 2)), bar * pb.TimeInterval(t, 0, 0.1), [pb.Dirichlet(c, 0), pb.Initial(c, 1)]
+        ),
+        tol=1e-4,
+    )
+    rates = ((2 * np.arange(2000) + 1) * np.pi) ** 2
+    assert within(quenched.mean(c), float((8 / rates**2 * (1 - np.exp(-0.1 * rates)) / 0.1).sum()))
+    assert within(quenched.mean(c, at=0.05), float((8 / rates * np.exp(-0.05 * rates)).sum()))
+    assert within(quenched.first_time(c - sp.Rational(3, 5), at=[0.5]), 0.0761503516)
+
+
+def test_the_flux_through_an_edge_sees_where_materials_meet():
+    # Copper, foam, plastic and steel across a triangle; in the foam the slope is 16000 times that in copper.
+    level, conductivities = 2 * x + y, (400, sp.Rational(1, 40), sp.Rational(1, 5), 16)
+    ends = (sp.Rational(1, 100), sp.Rational(2, 100), sp.Rational(21, 1000), sp.Rational(6, 100))
+    parts, bounds, start, last = [], [*(level < end for end in ends[:-1]), True], sp.Integer(0), sp.Integer(0)
+    for k, end in zip(conductivities, ends, strict=True):
+        parts.append(start + 50 * (level - last) / k)
+        start, last = start + 50 * (end - last) / k, end
+    exact = sp.Piecewise(*zip(parts, bounds, strict=True))
+    stack = pb.Polygon((x, y), [(0, 0), (0.03, 0), (0, 0.04)])
+    k = sp.Piecewise(*zip(conductivities, bounds, strict=True))
+    solution = pb.solve(
+        pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), 0), stack, [pb.Dirichlet(u, exact)]), tol=1e-4, progress=False
+    )
+    lengths = np.diff([0, 0.005, 0.01, 0.0105, 0.03])
+    slope = -50 * float(sum(length / float(own) for length, own in zip(lengths, conductivities, strict=True)))
+    assert within(solution.integral(pb.normal_derivative(u), over=stack.parts["edge0"]), slope)

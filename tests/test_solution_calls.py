@@ -185,13 +185,13 @@ def test_large_arrays_are_evaluated_in_pieces(waves, monkeypatch):
     wanted = [("u", (0, 0)), ("u", (1, 1)), ("u", (0, 0))]
     whole = waves.evaluate(X, wanted)
     seen = []
-    combine = BroadNetwork.combine
+    contract = BroadNetwork.contract
 
-    def recorded(self, X, forms, **options):
-        seen.append((len(X), len(forms)))
-        return combine(self, X, forms, **options)
+    def recorded(self, X, indices, weights):
+        seen.append((len(X), len(indices)))
+        return contract(self, X, indices, weights)
 
-    monkeypatch.setattr(BroadNetwork, "combine", recorded)
+    monkeypatch.setattr(BroadNetwork, "contract", recorded)
     monkeypatch.setattr("pibls.solution.solution.CHUNK_ENTRIES", 10 * waves.network.size + 3)
     pieces = waves.evaluate(X, wanted)
     assert seen == [(10, 2)] * 10 + [(1, 2)]

@@ -187,6 +187,10 @@ def test_options_and_outputs():
     assert (file.solve.deadline, file.solve.assume_well_posed) == (None, None)
     more = (PLATE % 'kind = "dirichlet"\nvalue = 0').replace("seed = 3", "deadline = 60\nassume_well_posed = true")
     assert (read_text(more).solve.deadline, read_text(more).solve.assume_well_posed) == (60.0, True)
+    near = (PLATE % 'kind = "dirichlet"\nvalue = 0').replace("seed = 3", 'relative = "%s"')
+    assert read_text(near % "local").solve.relative == "local"
+    with pytest.raises(pb.PiblsError, match="relative"):
+        read_text(near % "nearby")
     assert (file.output.plot, file.output.csv, file.output.json) == ("a.png", "out/a.csv", None)
 
 

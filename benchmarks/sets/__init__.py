@@ -37,6 +37,10 @@ _LISTS = {
     "doubts_aside": ("doubts_aside.doubts_aside", "doubts_aside.doubts_aside_alike"),
     "strangers": ("strangers.strangers",),
     "strangers_aside": ("strangers.strangers_aside",),
+    "forgotten": ("forgotten.forgotten",),
+    "forgotten_aside": ("forgotten.forgotten_aside",),
+    "lookalikes": ("forgotten.lookalikes",),
+    "lookalikes_aside": ("forgotten.lookalikes_aside",),
 }
 SETS = tuple(_LISTS)
 

@@ -19,8 +19,8 @@ from typing import Any
 from pibls.errors import ResourceError
 from pibls.limits import RESOURCE, room
 
-__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
-__all__ += ["require_memory"]
+__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "core_quota", "format_bytes", "free_cores"]
+__all__ += ["is_dask", "require_memory"]
 
 RATE = 1e10
 """Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""
@@ -45,8 +45,17 @@ def available_cores() -> int:
     True
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_cores(_CGROUP)
+    quota = core_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def core_quota() -> float | None:
+    """Return how many cores the container may keep busy; None without a limit.
+
+    >>> (core_quota() or 1.0) > 0
+    True
+    """
+    return _cgroup_cores(_CGROUP)
 
 
 def free_cores() -> int:
@@ -96,6 +105,15 @@ def require_memory(nbytes: float, what: str, remedy: str) -> None:
         f"{what} needs {format_bytes(nbytes)} of memory, and {format_bytes(free)} are available. At most "
         f"{share} of that size would fit. {remedy}"
     )
+
+
+def is_dask(given: object) -> bool:
+    """Return whether something is a client of a Dask cluster, without importing Dask.
+
+    >>> is_dask(4)
+    False
+    """
+    return type(given).__module__.partition(".")[0] == "distributed" and hasattr(given, "get_executor")
 
 
 def format_bytes(nbytes: float) -> str:

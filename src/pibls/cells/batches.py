@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,8 +36,19 @@ class Factors:
     _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
 
-    def of(self, branches: Sequence[Branch], total: int) -> FactoredTree:
-        """Factorise the branches of a tree with ``total`` shared unknowns."""
+    def of(
+        self,
+        branches: Sequence[Branch],
+        total: int,
+        given: Mapping[Branch, Front] | None = None,
+        *,
+        whole: bool = True,
+    ) -> FactoredTree:
+        """Factorise the branches of a tree with ``total`` shared unknowns.
+
+        Branches that were factorised elsewhere are ``given`` by their fronts. A tree that is not the ``whole`` one
+        eliminates no unknowns of its root: its last factor has the front of the root.
+        """
         levels: dict[int, list[Branch]] = {}
         for branch in branches:
             levels.setdefault(branch.level, []).append(branch)
@@ -46,13 +57,18 @@ class Factors:
         tokens: dict[Branch, int] = {}
         fronts: dict[int, tuple[Front, int]] = {}
         batches: list[Batch] = []
+        for branch, front in (given or {}).items():
+            tokens[branch] = self._token(branch, {})
+            fronts[tokens[branch]] = front, 0
+            batches.append(Batch.of([branch], Factor.of_front(front), None, self.elimination.device))
         for level in sorted(levels):
             if level == 0:
                 batches += self._parts(levels[level], tokens, fronts, before[1])
             else:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
-        last = self.elimination.last(top.taken([number]), branches[-1].counts)
+        front = top.taken([number])
+        last = self.elimination.last(front, branches[-1].counts) if whole else Factor.of_front(front)
         return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -11,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.cells.local import LocalSystems
-from pibls.cells.order import cheaper
+from pibls.cells.order import Pair, cheaper
 from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import Load
 from pibls.solvers.joins import Join, joining
@@ -105,23 +106,30 @@ class Branches:
         """The rows of the problem."""
         return self.local.rows
 
-    def of(self, root: Cell) -> list[Branch]:
-        """Return the branches of a tree: all parts first, then the unions, the root last."""
+    def of(self, root: Cell, within: Cell | None = None) -> list[Branch]:
+        """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
-        shared = self.sharing.of(root)
-        self._add_parts(shared, before)
-        found = [self._known[part] for part in shared]
+        shared = self.sharing.of(root, within)
+        parts = shared if within is None else self.rows.layout.parts_of(leaves(within))
+        self._add_parts({part: shared[part] for part in parts}, before)
+        found = [self._known[part] for part in parts]
         if len(found) < 2:
             return found
         numbers = {branch.sample: number for number, branch in enumerate(found)}
         order = cheaper(
-            root,
+            within or root,
             lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
             [dict(zip(branch.shared, branch.sizes, strict=True)) for branch in found],
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
             self.rows.balances.count,
         )
-        holders = Counter(place for branch in found for place in branch.shared)
+        holders = Counter(place for faces in shared.values() for place in self.local.shared(faces))
+        return self.joined(found, order, holders, before)
+
+    def joined(
+        self, found: list[Branch], order: Sequence[Pair], holders: Counter[Any], before: Mapping[Any, Branch]
+    ) -> list[Branch]:
+        """Return branches and their unions in the given order; ``holders`` counts the parts that hold each place."""
         for pair in order:
             one, two = (found[number] for number in pair)
             known = before.get((one, two))
@@ -145,7 +153,7 @@ class Branches:
             made = self._known[part] = Branch(
                 shared,
                 system.sizes,
-                self._numbered(shared, system.sizes),
+                self.numbered(shared, system.sizes),
                 part,
                 self.local.counts(part, part.cell.size),
                 (part.cell.low, part.cell.high),
@@ -158,7 +166,7 @@ class Branches:
             )
             made.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(made.width)])
 
-    def _numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
+    def numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
         """Return the numbers of the unknowns in the given places."""
         found = [np.empty(0, dtype=np.int64)]
         for place, size in zip(shared, sizes, strict=True):

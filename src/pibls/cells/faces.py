@@ -23,6 +23,7 @@ from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.level import Level
 from pibls.quadrature.roots import CLOSE, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement.standards import NEGLIGIBLE, POINTS
@@ -70,8 +71,10 @@ class FaceFinder:
 
     @property
     def degree(self) -> int:
-        """Degree of the polynomials on faces."""
-        return self.reference.degree if self.is_stable else round(TRACE_SHARE * self.reference.degree)
+        """Degree of the polynomials on faces; a part between two characteristics may learn all through one face."""
+        switching = self.tree_domain.switching
+        full = self.is_stable or (switching is not None and bool(switching.carried))
+        return self.reference.degree if full else round(TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the faces of a contact inside the domain."""
@@ -236,12 +239,14 @@ class FaceFinder:
             return []
         if cell not in self._interface_faces:
             parts, held = self.cutter.parts(cell), self.tree_domain.pieces(cell)
-            own = [piece for level in self.tree_domain.interfaces for piece in held[level]] if len(parts) > 1 else []
-            self._interface_faces[cell] = [face for piece in own for face in self._on_interface(cell, parts, piece)]
+            own = [(level, piece) for level in self.tree_domain.interfaces for piece in held[level] if len(parts) > 1]
+            self._interface_faces[cell] = [face for one in own for face in self._on_interface(cell, parts, *one)]
         return self._interface_faces[cell]
 
-    def _on_interface(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | InterfaceSurface) -> list[Face]:
-        degree = self.degree
+    def _on_interface(
+        self, cell: Cell, parts: Sequence[CellPart], level: Level, piece: Piece | InterfaceSurface
+    ) -> list[Face]:
+        degree, jumps = self.degree, self.tree_domain.jumps_across(level)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
@@ -262,9 +267,8 @@ class FaceFinder:
                 basis, _ = polynomials(places[chosen], own.weights, degree)
                 below, above = parts[one], parts[two]
                 conditions = self._conditions_across(below, above, own.points, own.normals)
-                faces.append(
-                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, conditions)
-                )
+                placed = (own.points, own.weights, basis, None, 0.0, False, own.normals)
+                faces.append(Face(below, above, -1, *placed, conditions, jumps))
         return faces
 
     def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:

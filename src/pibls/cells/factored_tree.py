@@ -188,6 +188,16 @@ class FactoredTree:
 
     def up(self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None) -> Unknowns:
         """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
+        rights, front = self.raised(lifted, sums)
+        count, sides = len(self.top.counts), front.shape[2]
+        given = zeros((1, count, sides), front) if sums is None else -sums[-1:]
+        right = self.elimination.whole(front, given, self.top.counts)
+        return self.down(rights, self.last.down(self.last.up(right)[0], zeros((1, 0, sides), right)))
+
+    def raised(
+        self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None
+    ) -> tuple[dict[Batch, Array], Array]:
+        """Return the right-hand sides of the unknowns of all batches, and of the front of the root."""
         sample = next(iter(lifted.values()))[0]
         sides, count = sample.shape[2], len(self.top.counts)
         given = zeros((len(self._numbers), count, sides), sample) if sums is None else -sums
@@ -204,8 +214,7 @@ class FactoredTree:
                 right = self.elimination.union(one, two, (given[first], given[second]), batch.join)
                 rights[batch], front = batch.factor.up(right)
             fronts[batch] = front
-        right = self.elimination.whole(fronts[self.batches[-1]], given[-1:], self.top.counts)
-        return self.down(rights, self.last.down(self.last.up(right)[0], zeros((1, 0, sides), right)))
+        return rights, fronts[self.batches[-1]]
 
     @staticmethod
     def _taken(fronts: dict[Batch, Array], sources: Sources, count: int) -> Array:
@@ -216,23 +225,27 @@ class FactoredTree:
             found[mine] = fronts[batch][theirs]
         return found
 
-    def down(self, rights: dict[Batch, Array], top: Array, *, probing: bool = False) -> Unknowns:
-        """Return the unknowns of all parts by back substitution from the root down."""
+    def down(
+        self, rights: dict[Batch, Array], top: Array, around: Array | None = None, *, probing: bool = False
+    ) -> Unknowns:
+        """Return the unknowns of all parts by back substitution, from the sums and shared unknowns of the root down."""
         sides, count = top.shape[2], len(self.top.counts)
         found = Unknowns({}, {}, zeros((len(self._numbers), count, sides), top))
         found.sums[-1] = top[0]
         shared = zeros((self.total, sides), top)
+        if around is not None:
+            shared[self.batches[-1].at[0]] = around
         for batch in reversed(self.batches):
             numbers, first, second = self.halves[batch]
             total = found.sums[numbers]
-            around = library(total).concat([total, shared[batch.at]], axis=1)
+            others = library(total).concat([total, shared[batch.at]], axis=1)
             if batch.join is None:
                 moved = batch.shifts.shape[1]
-                around[:, :moved] = batch.shifts @ around[:, :moved]
-                found.shared[batch] = around * batch.units[:, :, None]
+                others[:, :moved] = batch.shifts @ others[:, :moved]
+                found.shared[batch] = others * batch.units[:, :, None]
                 found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue
-            own = batch.factor.down(rights[batch], around, probing=probing)
+            own = batch.factor.down(rights[batch], others, probing=probing)
             shared[batch.inner] = own[:, count:]
             found.sums[first], found.sums[second] = total - own[:, :count], own[:, :count]
         return found

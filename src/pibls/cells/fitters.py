@@ -125,4 +125,4 @@ class LinearFitter:
 
     def enriched(self, degrees: int) -> LinearFitter:
         """Return a fitter with functions of ``degrees`` degrees more."""
-        return LinearFitter(TreeSolver(Rows(self.layout.enriched(degrees))), self.budget)
+        return LinearFitter(self.solver.over(Rows(self.layout.enriched(degrees))), self.budget)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pibls.cells.characteristic_faces import carried_terms
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.mixed_derivatives import MixedDerivatives, both
@@ -17,6 +18,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Form, Interior, Statement
+from pibls.problem.switches import has_branches
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import SLIGHT
 
@@ -33,6 +35,7 @@ class Fluxes:
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
+    _carried: dict[Face, list[Term] | None] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
@@ -50,7 +53,22 @@ class Fluxes:
             return None
         X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
         size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
-        return Law([], size, Stated(given, X, normals, [], np.zeros(len(X)), np.ones(len(X))), 1.0)
+        source = self._source(part, face, self._fluxes[number, order])
+        return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
+
+    def _source(self, part: CellPart, face: Face, i: int) -> FloatArray:
+        """Return the term of an equation's flux that does not depend on fields, on one side of a face."""
+        given = self._given_fluxes[i] if self._has_source[i] else None
+        if given is None:
+            return np.zeros(len(face.points))
+        X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
+        return np.asarray(np.broadcast_to(self.rows.lowered(given, part, X, normals)[1], len(X)))
+
+    @cached_property
+    def _has_source(self) -> list[bool]:
+        """Whether the flux of each equation has a source that may jump: a term without fields, or of its tangent."""
+        fluxes = [None if given is None else given.form for given in self._given_fluxes]
+        return [flux is not None and (not flux.is_linear or has_branches(flux.source)) for flux in fluxes]
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
@@ -60,6 +78,8 @@ class Fluxes:
             return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
+        if carried := self.carried(face):
+            return carried
         if self._is_flux(face, number, order):
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
@@ -72,19 +92,43 @@ class Fluxes:
         if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
             return False
         if face.normals is not None:
-            return True
+            return self.carried(face) is None
         if (face, number) not in self._jumps:
-            one, two = (
-                {t[:2]: float(np.mean(t[2])) for t in self._flux(p, face, number)} for p in (face.below, face.above)
-            )
-            both = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
-            gap = np.abs(both[:, 0] - both[:, 1]).max(initial=0.0)
-            self._jumps[face, number] = bool(gap > CLOSE * np.abs(both).max(initial=0.0))
+            self._jumps[face, number] = self._switches_at(face, number, self._fluxes[number, order])
         return self._jumps[face, number]
+
+    def _switches_at(self, face: Face, number: int, i: int) -> bool:
+        """Return whether a flux has other coefficients or another source on the other side of a face."""
+        given, both = self._given_fluxes[i], (face.below, face.above)
+        if given is not None and not given.form.is_linear:
+            # They depend on the state, and may be equal at this one.
+            branch = self.rows.analysis.switching.branch  # type: ignore[union-attr]
+            one, two = (branch(self.rows.traces.inward(part, face)) for part in both)
+            return bool((one != two).any())
+        one, two = ({t[:2]: float(np.mean(t[2])) for t in self._flux(part, face, number)} for part in both)
+        terms = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
+        sources = np.array([[self._source(part, face, i).mean() for part in both]])
+        return any(
+            np.ptp(own, axis=1).max(initial=0.0) > CLOSE * np.abs(own).max(initial=0.0) for own in (terms, sources)
+        )
 
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
         return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
+
+    def across_interface(self, face: Face) -> list[tuple[int, int]]:
+        """Return the fields and orders that are continuous across a face on an interface.
+
+        Across a characteristic nothing is; or the value, or only a derivative along it, of what has second derivatives.
+        """
+        carried = self.carried(face)
+        return self.across_interfaces if carried is None else [(0, int(face.jumps))] if carried else []
+
+    def carried(self, face: Face) -> list[Term] | None:
+        """Return the derivative along a characteristic that is continuous across a face, or None if it is on none."""
+        if face not in self._carried:
+            self._carried[face] = carried_terms(self.rows, face)
+        return self._carried[face]
 
     @cached_property
     def across_interfaces(self) -> list[tuple[int, int]]:

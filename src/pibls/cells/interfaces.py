@@ -77,7 +77,7 @@ def _kept(
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
     """Return a curve, possibly extended through time, cut at the zeros of level functions; surfaces are left whole."""
-    if not levels or len(piece.box) - isinstance(piece.patch, TimedPatch) != 1:
+    if not levels or len(piece.box) - (isinstance(piece.patch, TimedPatch) and len(piece.box) > 1) != 1:
         return [piece]
     cuts = [piece.box[0, 0], *sorted(end for level in levels for end in _zeros(piece, level)), piece.box[0, 1]]
     return [replace(piece, box=np.vstack([[span], piece.box[1:]])) for span in pairwise(cuts) if span[1] > span[0]]

@@ -102,10 +102,11 @@ def solve_cells(
     nodes: Cells = SINES,
     start: Start | None = None,
     diagnose: Diagnose | None = None,
+    solver: Callable[[Rows], TreeSolver] = TreeSolver,
 ) -> Solution:
     """Solve a linear problem in one to three coordinates on cells; ``diagnose`` tests whether it is well-posed."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = LinearFitter(TreeSolver(start.data.rows), shared)
+    linear = LinearFitter(solver(start.data.rows), shared)
     loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
     return loop.run(linear.fit(start.root, None))

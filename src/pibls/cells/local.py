@@ -48,6 +48,7 @@ class CoarseSide:
 
     part: CellPart
     axis: int
+    is_upper: bool
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
         """Return the matrix from the unknowns of the side to the trace coefficients on one of its faces."""
@@ -79,7 +80,7 @@ class LocalSystems:
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
     _frames: dict[Any, Frame] = field(default_factory=dict)
     _alike: dict[Any, LocalSystem] = field(default_factory=dict)
-    _unit: FloatArray | None = None
+    unit: FloatArray | None = None  # of balance sums
 
     def keep(self, parts: Iterable[CellPart]) -> None:
         """Forget the rows of all parts except the given ones."""
@@ -158,11 +159,11 @@ class LocalSystems:
         """Return the balance sums that equal one in the units of the part."""
         factors = self.rows.balances.scales(self.rows.balance(part)[0])
         levers = self.rows.balances.levers(part)
-        return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) * levers / factors)
+        return np.asarray(self.sum_unit(part) * math.sqrt(part.extent) * levers / factors)
 
     def shift_of_sums(self, part: CellPart) -> FloatArray:
         """Return the matrix from the sums of the tree to those of a part, whose moments are about its centre."""
-        return self.rows.balances.shift(part, self._unit_of_sums(part))
+        return self.rows.balances.shift(part, self.sum_unit(part))
 
     def _stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
@@ -311,15 +312,15 @@ class LocalSystems:
         theirs[np.arange(count), np.arange(count)] = -_STIFF
         return self._stiffness(part) * balance, theirs, passed
 
-    def _unit_of_sums(self, part: CellPart) -> FloatArray:
+    def sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""
-        if self._unit is None:
-            self._unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
-        return self._unit
+        if self.unit is None:
+            self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
+        return self.unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self._unit_of_sums(part))
+        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.sum_unit(part))
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

@@ -15,7 +15,7 @@ from typing import Any
 from pibls.cells.tree import Cell
 from pibls.solvers.joins import joining
 
-__all__ = ["Pair", "cheaper", "narrowest_first"]
+__all__ = ["Pair", "cheaper", "cheapest", "narrowest_first"]
 
 Pair = tuple[int, int]
 Sizes = Sequence[Mapping[Any, int]]
@@ -44,8 +44,12 @@ def cheaper(
     list of Pair
         The pairs of branches to join: parts by number, unions by the numbers that follow.
     """
-    orders = [_halves(root, numbers, len(sizes)), narrowest_first(sizes, sums)]
-    return min(orders, key=lambda order: _work(order, sizes, alike, sums))
+    return cheapest(_halves(root, numbers, len(sizes)), sizes, alike, sums)
+
+
+def cheapest(halves: list[Pair], sizes: Sizes, alike: Sequence[Hashable], sums: int) -> list[Pair]:
+    """Return the order along halves, or that of the narrowest union first, if it needs fewer operations."""
+    return min(halves, narrowest_first(sizes, sums), key=lambda order: _work(order, sizes, alike, sums))
 
 
 def _halves(root: Cell, numbers: Callable[[Cell], Sequence[int]], count: int) -> list[Pair]:

@@ -27,14 +27,18 @@ class Sharing:
     _coarse_sides: dict[Any, CoarseSide] = field(default_factory=dict)
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # coarse sides of faces
     _links: dict[Any, Link] = field(default_factory=dict)
+    _held: dict[CellPart, list[Any]] = field(default_factory=dict)  # faces and links of the last tree
 
     def __post_init__(self) -> None:
         self.rows: Rows = self.local.rows
         self.layout: Layout = self.rows.layout
 
-    def of(self, root: Cell) -> dict[CellPart, list[Any]]:
-        """Return the faces and links of every part."""
+    def of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, list[Any]]:
+        """Return the faces and links of every part; those of a subtree, with the parts beside it, if one is given."""
         cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
+        # Links may join any parts.
+        if within is not None and not self.rows.averages and not self.layout.tree_domain.corner_singularities:
+            cells, every = _near(leaves(within), every)
         held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
         coarse_sides: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact, faces in zip(every, self.layout.face_finder.faces_of(every), strict=True):
@@ -51,7 +55,14 @@ class Sharing:
                 held[face.below].append(face)
                 held[face.above].append(face)
         self._chain(cells, held)
+        self._held = held
         return held
+
+    def alike(self, face: Face) -> list[Face]:
+        """Return the faces of the last tree that lie between the same two parts in the same way, in order."""
+        kind = (face.above, face.axis, face.shift, face.normals is None)
+        faces = (own for own in self._held[face.below] if isinstance(own, Face))
+        return [own for own in faces if (own.above, own.axis, own.shift, own.normals is None) == kind]
 
     def _join(self, coarse_sides: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
         """Let the faces that make up a side of a part share the unknowns of that coarse side."""
@@ -61,7 +72,7 @@ class Sharing:
             whole = float(np.prod(np.delete(2 * part.half, axis)))
             complete = abs(sum(face.area for face in faces) - whole) < CLOSE * whole
             if complete and all(self.rows.flux.is_plain(face) for face in faces):
-                joined |= dict.fromkeys(faces, self._coarse_sides.setdefault(key, CoarseSide(part, axis)))
+                joined |= dict.fromkeys(faces, self._coarse_sides.setdefault(key, CoarseSide(*key)))
         self.local.coarse_sides = joined
 
     def _chain(self, cells: Sequence[Cell], held: dict[CellPart, list[Any]]) -> None:
@@ -77,6 +88,22 @@ class Sharing:
             link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
             for part in parts:
                 held[part].append(link)
+
+
+def _near(cells: Sequence[Cell], every: Sequence[Contact]) -> tuple[list[Cell], list[Contact]]:
+    """Return the contacts of some cells, and those on the sides of others that they touch; and all of their cells."""
+    mine = set(cells)
+    sides = {(own.above, own.axis, False) for own in every if own.below in mine}
+    sides |= {(own.below, own.axis, True) for own in every if own.above in mine}
+    found = [
+        own
+        for own in every
+        if own.below in mine
+        or own.above in mine
+        or (own.below, own.axis, True) in sides
+        or (own.above, own.axis, False) in sides
+    ]
+    return list(dict.fromkeys([*cells, *(cell for own in found for cell in (own.below, own.above))])), found
 
 
 def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:

@@ -27,11 +27,11 @@ from pibls.solvers.inputs import to_host
 from pibls.solvers.rotations import Rotations
 from pibls.solvers.stacks import placed
 
-__all__ = ["Fit", "TreeSolver"]
+__all__ = ["ITERATIONS", "REFINEMENTS", "Fit", "TreeSolver", "nothing"]
 
-_REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
+REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
-_ITERATIONS = 2  # steps of inverse iteration
+ITERATIONS = 2  # steps of inverse iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +120,10 @@ class TreeSolver:
         """Bytes held by the last solution, approximately."""
         return 8.0 * self._tree.numbers if self._tree is not None else 0.0
 
+    def over(self, rows: Rows) -> TreeSolver:
+        """Return a solver of the same kind for other rows."""
+        return TreeSolver(rows)
+
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
         joined = self.branches.work
@@ -198,17 +202,17 @@ class TreeSolver:
         if tree is None:
             return 0.0, {}
         unknowns = tree.probed(np.random.default_rng((seed, 5)))
-        found = math.sqrt(self._square(unknowns) / tree.count)
+        found = math.sqrt(self.square(unknowns) / tree.count)
         # Gram matrices cannot represent large sensitivities, which the rows verify.
         if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
-            left = tree.left(_nothing(tree), unknowns).values()
+            left = tree.left(nothing(tree), unknowns).values()
             sums = tree.counts[:, :, None] * to_host(unknowns.sums)
             missed = sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
-            found = max(found, math.sqrt(self._square(unknowns) / max(missed, sys.float_info.min) / tree.count))
+            found = max(found, math.sqrt(self.square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
-    def _square(self, unknowns: Unknowns) -> float:
+    def square(self, unknowns: Unknowns) -> float:
         """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
         square = 0.0
         for batch in unknowns.own:
@@ -223,11 +227,10 @@ class TreeSolver:
 
     def _least(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
         """Return the unknowns that rows see least: by inverse iteration, then without the part that they do see."""
-        for _ in range(_ITERATIONS):
+        for _ in range(ITERATIONS):
             unknowns = self._iterated(tree, unknowns)
-        nothing = _nothing(tree)
-        for _ in range(_ITERATIONS):
-            unknowns = unknowns.changed(tree.solved(tree.left(nothing, unknowns), unknowns.sums))
+        for _ in range(ITERATIONS):
+            unknowns = unknowns.changed(tree.solved(tree.left(nothing(tree), unknowns), unknowns.sums))
         return unknowns
 
     def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
@@ -236,13 +239,18 @@ class TreeSolver:
         Gram matrices cannot resolve the smallest singular value, but the step finds its direction; the rows give the
         value.
         """
-        scale, lifted = 1.0 / math.sqrt(max(self._square(unknowns), sys.float_info.min)), {}
+        scale = 1.0 / math.sqrt(max(self.square(unknowns), sys.float_info.min))
+        return tree.up(self.lifted_back(tree, unknowns, scale))
+
+    def lifted_back(self, tree: FactoredTree, unknowns: Unknowns, scale: float) -> dict[Batch, tuple[Any, Any]]:
+        """Return the transformed right-hand sides that are the scaled functions of all parts themselves."""
+        lifted = {}
         for batch, own in unknowns.own.items():
             right, values = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1)), to_host(own)
             for k, branch in enumerate(batch.branches):
                 right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.sample, values[k])
             lifted[batch] = batch.factor.up(placed(right, tree.elimination.device))
-        return tree.up(lifted)
+        return lifted
 
     def _weighed(self, part: CellPart, own: FloatArray) -> FloatArray:
         """Return the unknowns of a part times the Gram matrix of its functions."""
@@ -285,7 +293,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     except DependentError:
         return None
     left = tree.left(loads, found)
-    for _ in range(_REFINEMENTS):
+    for _ in range(REFINEMENTS):
         change, norms = tree.solved(left, found.sums), found.norms
         ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
         if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
@@ -298,7 +306,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     return found, left
 
 
-def _nothing(tree: FactoredTree) -> dict[Batch, Load]:
+def nothing(tree: FactoredTree) -> dict[Batch, Load]:
     """Return zero right-hand sides for all parts."""
     return {
         batch: Load(*(0.0 * own[:, :, :1] for own in (load.equation, load.rows, load.heavy)))

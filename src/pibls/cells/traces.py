@@ -44,9 +44,10 @@ class Traces:
         for (pair, (_, scales)), own in zip(wanted.items(), blocks, strict=True):
             scaled = (scale * block for scale, block in zip(scales, own, strict=True))
             found[pair] = np.vstack([np.empty((0, self.rows.width)), *scaled])
-        # A nonlinear iteration needs them again; the flux across an interface may depend on the state.
+        # A nonlinear iteration needs them again; a flux may depend on the state.
         if self.rows.state is not None:
-            self._known.update({pair: own for pair, own in found.items() if pair[1].normals is None})
+            plain = {face: face.normals is None and self.rows.flux.is_plain(face) for _, face in found}
+            self._known.update({pair: own for pair, own in found.items() if plain[pair[1]]})
         return [found[pair] for pair in pairs]
 
     def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[Wanted, list[float]]:
@@ -93,11 +94,11 @@ class Traces:
         return X
 
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
-        """Return the right-hand sides of :meth:`of`: those of interface conditions, and further sources of fluxes."""
+        """Return the right-hand sides of :meth:`of`: those of interface conditions, and the sources of fluxes."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), sides))
-        for k, block in enumerate(wanted if face.conditions or sources is not None else ()):
+        for k, block in enumerate(wanted):
             law = self.rows.flux.law(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
@@ -115,7 +116,7 @@ class Traces:
         if face.shift:
             return self._periodic[face.axis]
         if face.normals is not None:
-            return self.rows.flux.across_interfaces
+            return self.rows.flux.across_interface(face)
         return self._continuous[face.axis]
 
     @cached_property

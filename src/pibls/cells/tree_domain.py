@@ -105,7 +105,7 @@ class TreeDomain:
         """The coordinate planes at which data jump."""
         if self.switching is None:
             return np.empty((0, len(self.domain.coordinates)))
-        return self.switching.planes_inside if self._is_plane else self.switching.planes
+        return self.switching.planes_inside if self._is_plane or self.switching.carried else self.switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -201,6 +201,10 @@ class TreeDomain:
             others = [*walls, *(other for other in self.levels if other is not level)]
             found[level] = interface_pieces(level, others, self.domain, self.inside, self.material_function)
         return {level: held for level, held in found.items() if held}
+
+    def jumps_across(self, level: Level) -> bool:
+        """Return whether an equation carries a jump of its data along the zeros of a level function."""
+        return self.switching is not None and level.expression in self.switching.jumping
 
     @property
     def material_function(self) -> Function:

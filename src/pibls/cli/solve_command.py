@@ -42,6 +42,9 @@ def solve(
     assume_well_posed: Annotated[
         bool, typer.Option("--assume-well-posed", help="Do not ask whether the problem determines its solution.")
     ] = False,
+    relative: Annotated[
+        str | None, typer.Option(help='Errors by the size of fields in the "domain", or nearby: "local".')
+    ] = None,
     device: Annotated[str | None, typer.Option(help='A torch device such as "cuda".')] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .pdf or .svg.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the solution, for `pibls eval` and pibls.load.")] = None,
@@ -66,7 +69,7 @@ def solve(
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
         found = read_source(source, assigned(given or []))
         options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "memory": memory}
-        options["device"] = device
+        options |= {"relative": relative, "device": device}
         options["assume_well_posed"] = assume_well_posed or None
         to_stdout = is_stdout(csv)
         if to_stdout and as_json:

@@ -101,11 +101,10 @@ class Evolution:
         moved = self.velocity + velocity
         return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=moved, slopes={})
 
-    @cached_property
-    def first_values(self) -> Mapping[Slot, Function]:
-        """The states and slopes that rates depend on, at the first time; those that are not known are left out."""
+    def first_values(self, slots: Collection[Slot]) -> Mapping[Slot, Function]:
+        """Return some states and slopes at the first time; those that are not known are left out."""
         coordinates, found = self.problem.domain.coordinates, {}
-        for slot in self.slots:
+        for slot in slots:
             given = self.initial.get(slot.state)
             if given is not None and not (given.has(Data) and any(slot.multi_index)):
                 found[slot] = compile_function(differentiated(given, coordinates, slot.multi_index), coordinates)
@@ -113,10 +112,11 @@ class Evolution:
 
     def first_state(self, X: FloatArray, slots: Collection[Slot]) -> dict[Slot, FloatArray] | None:
         """Return states and slopes at places at the first time; None where one is not known, or not finite."""
-        if not set(slots) <= self.first_values.keys():
+        known = self.first_values(slots)
+        if not set(slots) <= known.keys():
             return None
         try:
-            return {slot: self.first_values[slot](X) for slot in slots}
+            return {slot: known[slot](X) for slot in slots}
         except ProblemError:
             return None
 
@@ -184,7 +184,7 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     if any(isinstance(s.place, Across) for s in problem.statements):
         return Unsuitable("it has an interface, and functions in space are smooth everywhere")
     if analysis_of(problem).jumps:
-        return Unsuitable("the coefficient of a highest derivative in space jumps")
+        return Unsuitable("the coefficient of a highest derivative in space, or a term of its flux, jumps")
     equations = analysis_of(problem).equations
     names = problem.field_names
     if len(equations) != len(names):

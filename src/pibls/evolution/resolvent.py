@@ -31,12 +31,14 @@ from pibls.problem import (
     field,
     unknown,
 )
+from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.evaluate import Function, Within, differentiated
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
 from pibls.problem.open_numbers import put_into
 from pibls.problem.operators import Divergence, SpaceDerivative
+from pibls.problem.switches import has_branches
 
 __all__ = ["Past", "Resolvent", "find_resolvent"]
 
@@ -233,6 +235,8 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
         return Unsuitable("the domain has no space")
     if problem.parameters or problem.unknown_functions:
         return Unsuitable("it has unknown numbers or functions")
+    if analysis_of(problem).jumps and any(flux and has_branches(flux.source) for flux in analysis_of(problem).fluxes):
+        return Unsuitable("a term without fields of a flux jumps")
     if not problem.is_linear:
         return Unsuitable("it is not linear")
     if reason := next(filter(None, (_hindrance(s, problem) for s in problem.statements)), ""):

@@ -21,7 +21,8 @@ from pibls.checks import check_integer, check_points, shorten
 from pibls.errors import FeatureError
 from pibls.features.activations import Activation, activation
 from pibls.features.arrays import Array, MultiIndex, check_multi_index, float_array, same_home
-from pibls.features.forms import Filler, Form, Layer, plan, row_chunks
+from pibls.features.forms import Filler, Form, Layer, contracted, plan, row_chunks
+from pibls.features.reduction import Reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,8 @@ class BroadNetwork:
     """Feature groups and enhancement groups: M nodes G(x) with exact derivatives of any order.
 
     All arrays belong to one array library and device; points and coefficients are brought there, and results stay
-    there. The ``center`` is subtracted from the coordinates, usually the middle of the domain.
+    there. The ``center`` is subtracted from the coordinates, usually the middle of the domain. With a ``reduction`` the
+    nodes take the reduced coordinates of what is left.
 
     >>> net = BroadNetwork([0.0], [FeatureGroup("sin", [[1.0, 2.0]], [0.0, 0.0])])
     >>> net.combine([[0.0]], [{(1,): 1.0, (0,): 5.0}])
@@ -88,6 +90,7 @@ class BroadNetwork:
     center: Array
     features: tuple[FeatureGroup, ...]
     enhancement: tuple[EnhancementGroup, ...] = ()
+    reduction: Reduction | None = None
 
     def __post_init__(self) -> None:
         center = float_array("center", self.center, "BroadNetwork", (None,))
@@ -102,7 +105,15 @@ class BroadNetwork:
             object.__setattr__(self, name, tuple(groups))
         if not self.features:
             raise FeatureError("The 'features' of BroadNetwork must hold at least one FeatureGroup. Got none.")
-        self._check_groups("features", self.features, self.dimension, "coordinates of 'center'")
+        inputs, what = self.dimension, "coordinates of 'center'"
+        if self.reduction is not None:
+            if self.reduction.dimension != self.dimension or not same_home(self.reduction.weights, center):
+                raise FeatureError(
+                    f"The 'reduction' of BroadNetwork must take the {self.dimension} coordinates of 'center', in its "
+                    f"array library. Got one of {self.reduction.dimension} coordinates."
+                )
+            inputs, what = self.reduction.size, "coordinates of 'reduction'"
+        self._check_groups("features", self.features, inputs, what)
         self._check_groups("enhancement", self.enhancement, self.feature_nodes, "feature nodes of the network")
 
     def _check_groups(self, name: str, groups: Sequence[_Group], inputs: int, what: str) -> None:
@@ -202,14 +213,41 @@ class BroadNetwork:
         threads = min(threads, math.ceil(X.shape[0] / step)) if is_numpy_array(X) else 1
         if checked and X.shape[0]:
             features, enhancement = self._layers
-            todo = plan(checked, features, enhanced=enhancement is not None)
-            filler = Filler(todo, X - self.center, features, enhancement, results)
+            inputs, own = self._reduced(X - self.center, checked)
+            todo = plan(own, features, enhanced=enhancement is not None)
+            filler = Filler(todo, inputs, features, enhancement, results)
             if threads == 1:
                 filler.run(step, 1, map)
             else:
                 with ThreadPoolExecutor(threads) as pool:
                     filler.run(step, threads, pool.map)
         return results
+
+    def contract(self, X: Array, multi_indices: Sequence[MultiIndex], weights: Array) -> list[Array]:
+        """Return derivatives of functions Σ_m w_m G_m at points: an array (n, k) each, for weights (M, k).
+
+        All derivatives of one order share one matrix product, so that a gradient in many dimensions costs little more
+        than a value.
+
+        >>> net = BroadNetwork([0.0], [FeatureGroup("sin", [[1.0, 2.0]], [0.0, 0.0])])
+        >>> [value.tolist() for value in net.contract([[0.0]], [(0,), (1,)], np.array([[1.0], [3.0]]))]
+        [[[0.0]], [[7.0]]]
+        """
+        X = self._points(X)
+        features, enhancement = self._layers
+        if enhancement is not None or X.shape[0] == 0:
+            return [nodes @ weights for nodes in self.combine(X, [{alpha: 1.0} for alpha in multi_indices])]
+        forms = [self._form({alpha: 1.0}, X.shape[0], i) for i, alpha in enumerate(multi_indices)]
+        inputs, own = self._reduced(X - self.center, forms)
+        values = contracted(inputs, features, list(dict.fromkeys(a for form in own for a in form)), weights)
+        nothing = array_namespace(X).zeros((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device(X))
+        return [sum((c * values[alpha] for alpha, c in form.items()), start=nothing) for form in own]
+
+    def _reduced(self, X: Array, forms: Sequence[Form]) -> tuple[Array, Sequence[Form]]:
+        """Return the inputs of the nodes at centred points, and forms in these coordinates."""
+        if self.reduction is None:
+            return X, forms
+        return self.reduction.coordinates(X), self.reduction.pulled_back(X, forms)
 
     def to(self, asarray: Callable[[Array], Array]) -> BroadNetwork:
         """Return the same network with every array passed through ``asarray``, to change library or device.
@@ -224,6 +262,7 @@ class BroadNetwork:
             asarray(self.center),
             tuple(group.to(asarray) for group in self.features),
             tuple(group.to(asarray) for group in self.enhancement),
+            None if self.reduction is None else self.reduction.to(asarray),
         )
 
     def to_numpy(self) -> BroadNetwork:

@@ -121,6 +121,27 @@ def _power(weights: Array, alpha: MultiIndex) -> Array:
     return math.prod(powers, start=array_namespace(weights).ones_like(weights[0, :]))
 
 
+def contracted(X: Array, features: Layer, indices: Sequence[MultiIndex], weights: Array) -> dict[MultiIndex, Array]:
+    """Return derivatives of functions Σ_m w_m F_m at centred points: (n, k) each, for weights (M, k)."""
+    xp = array_namespace(X)
+    orders = sorted({sum(alpha) for alpha in indices})
+    own = {order: [alpha for alpha in indices if sum(alpha) == order] for order in orders}
+    inputs = X @ features.weights + features.bias
+    totals: dict[int, Array] = {}
+    for psi, columns in features.runs:
+        slopes = psi.derivatives(inputs[:, columns], orders)
+        for order, alphas in own.items():
+            powers = [_power(features.weights, alpha)[columns, None] * weights[columns, :] for alpha in alphas]
+            term = slopes[order] @ xp.concat(powers, axis=1)
+            totals[order] = totals[order] + term if order in totals else term
+    width = weights.shape[1]
+    return {
+        alpha: totals[order][:, i * width : (i + 1) * width]
+        for order, alphas in own.items()
+        for i, alpha in enumerate(alphas)
+    }
+
+
 def row_chunks(rows: int, width: int, like: Array) -> int:
     """Return how many rows of ``width`` numbers to treat at a time on the device of ``like``."""
     on_cpu = getattr(device(like), "type", device(like)) == "cpu"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.problem.carried import carried_curves
 from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
@@ -81,10 +82,15 @@ class Analysis:
     @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
+        steep = self.problem.domain.time is None and any(equation.form.order > 1 for equation in self.equations)
+        carried = () if steep else carried_curves(self.problem)
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
-        return Switching(self.problem) if found else None
+        found = found or any(map(has_branches, self.problem.equations))
+        jumping = frozenset(curve.level for curve in carried if curve.jumps)
+        levels = tuple(curve.level for curve in carried)
+        return Switching(self.problem, levels, jumping) if found or carried else None
 
     @property
     def jumps(self) -> bool:
-        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        """Whether the coefficient of a highest derivative in space, or another term of a flux, jumps anywhere."""
         return self.switching is not None and self.switching.jumps

@@ -25,7 +25,7 @@ from pibls.problem.statements import Statement
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
-_MOST = 32  # edges: each divides the domain once more
+MOST_EDGES = 32  # edges: each divides the domain once more
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +42,20 @@ class Switching:
     """
 
     problem: Problem
+    # zero on curves along which the equation carries kinks and jumps of its data; those on which values jump
+    carried: tuple[sp.Expr, ...] = ()
+    jumping: frozenset[sp.Expr] = frozenset()
 
     @cached_property
     def planes(self) -> FloatArray:
         """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
-        return self._planes([s.form.residual for s in self.problem.statements])
+        return self._planes([s.form.residual for s in self.problem.statements] + self._fluxes)
 
     @cached_property
     def planes_inside(self) -> FloatArray:
         """Those of them at which more than conditions on the boundary switch."""
-        return self._planes([s.form.residual for s in self.problem.statements if not isinstance(s.place, OnPart)])
+        inside = [s.form.residual for s in self.problem.statements if not isinstance(s.place, OnPart)]
+        return self._planes(inside + self._fluxes)
 
     def _planes(self, switching: list[sp.Expr]) -> FloatArray:
         symbols, bounds = self.problem.domain.coordinates, self.problem.domain.bounds
@@ -69,8 +73,8 @@ class Switching:
 
     @cached_property
     def edges(self) -> tuple[sp.Expr, ...]:
-        """Smooth functions of several coordinates at whose zeros equations switch."""
-        return self._zeros(several=True)
+        """Functions of several coordinates at whose zeros equations switch, or carry the switches of their data."""
+        return (*self._zeros(several=True), *self.carried)
 
     @cached_property
     def walls(self) -> tuple[sp.Expr, ...]:
@@ -83,7 +87,7 @@ class Switching:
         for factor in factors_of(self._equations, symbols):
             if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
                 found[factor] = None
-        return tuple(found)[:_MOST]
+        return tuple(found)[:MOST_EDGES]
 
     @cached_property
     def branch(self) -> Function:
@@ -106,12 +110,16 @@ class Switching:
                 numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
                 found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
                 radix *= len(branches) + 1
+        for level in self.carried:
+            found += radix * sp.Heaviside(level, 0)
+            radix *= 2
         return compile_function(found, self.problem.domain.coordinates)
 
     @cached_property
     def jumps(self) -> bool:
-        """Whether the coefficient of a highest derivative in space jumps anywhere."""
-        return any(_top_jumps(s, len(self.problem.domain.space)) for s in self.problem.statements if s.is_equation)
+        """Whether the coefficient of a highest derivative in space, or another term of a flux, jumps anywhere."""
+        equations = (s for s in self.problem.statements if s.is_equation)
+        return bool(_edges(self._fluxes)) or any(_top_jumps(s, len(self.problem.domain.space)) for s in equations)
 
     @cached_property
     def reading(self) -> str:
@@ -178,7 +186,17 @@ class Switching:
     @cached_property
     def _equations(self) -> list[sp.Expr]:
         """The expressions across whose switches cells are cut."""
-        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._interfaces
+        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._fluxes + self._interfaces
+
+    @cached_property
+    def _fluxes(self) -> list[sp.Expr]:
+        """Fluxes with branches: they are continuous, so that a term that jumps bends the solution.
+
+        The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
+        either side, so that the equation itself does not show it.
+        """
+        found = [normal_flux(e, self.problem.domain.space) for e in self.problem.equations if has_branches(e)]
+        return [flux for flux in found if flux is not None]
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.line_quadrature import LineQuadrature, head_on
-from pibls.cells.surface import Piece, Rule, pieces, pieces_within
+from pibls.cells.surface import STEP, Piece, Rule, pieces, pieces_within
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry.base import Region
@@ -25,6 +26,7 @@ from pibls.solution.json_records import Network
 __all__ = ["Bounded", "RulePoints", "Patchwork"]
 
 BOXED = 3  # coordinates in which places are divided into boxes
+EDGE = 1e-10  # share of an integral to which ends of lines in a box are found; boxes that agree as well are not halved
 _MORE = 4  # points along an axis that the better of two rules has more
 
 Inside = Callable[[FloatArray], Any]
@@ -180,9 +182,11 @@ class Patchwork:
         return len(self.boxes)
 
     @property
-    def cut(self) -> list[bool]:
-        """Whether ends of lines are to be found in each box."""
-        return [self.place.part is None and box.is_cut for box in self.boxes]
+    def edges(self) -> list[float]:
+        """The share of each box that is not known where lines end, or kinds of points behind a surface change."""
+        if self.place.part is None:
+            return [EDGE if box.is_cut else 0.0 for box in self.boxes]
+        return [STEP if len(box.kinds) > 1 else 0.0 for box in self.boxes]
 
     def rules(self, order: int) -> list[RulePoints]:
         """Return a better and a worse rule, the latter with about so many points along each axis of a box."""
@@ -197,7 +201,7 @@ class Patchwork:
             found.append((*self._whole(whole, order), None))
         for number in sorted(set(range(len(self.boxes))) - set(whole)):
             box = self.boxes[number]
-            rules = _on(box, order) if surface else [self._cut(box, kind, order) for kind in box.kinds]
+            rules = self._on(box, order) if surface else [self._cut(box, kind, order) for kind in box.kinds]
             found += [(r.points, r.weights, np.full(len(r.weights), number), r.normals) for r in rules]
         if not found:
             d = len(self.place.domain.coordinates)
@@ -212,6 +216,22 @@ class Patchwork:
         X = low[:, None] + (high - low)[:, None] * U
         weights = np.prod(high - low, axis=1)[:, None] * shares
         return X.reshape(-1, low.shape[1]), weights.ravel(), np.repeat(numbers, len(shares))
+
+    def _on(self, box: Bounded, order: int) -> list[Rule]:
+        """Return points of the surfaces of a place in a box, apart by the kind of the points behind them."""
+        rules: list[Rule | None] = []
+        for piece in box.held:
+            for kind in box.kinds if piece.patch.parameters else box.kinds[:1]:
+                beside = None if len(box.kinds) == 1 else partial(self._is_kind, kind=kind, kinds=box.kinds)
+                curves = _along(piece, beside) if beside and piece.patch.parameters == 1 else [piece]
+                rules += [own.rule(box.low, box.high, order, turns=True, beside=beside) for own in curves]
+        return [rule for rule in rules if rule is not None]
+
+    def _is_kind(self, X: FloatArray, kind: int, kinds: tuple[int, ...]) -> Any:
+        """Tell which points are of a kind; those of a kind that a box does not know count as its last."""
+        assert self.kind is not None
+        found = self.kind(X)
+        return ~np.isin(found, kinds[:-1]) if kind == kinds[-1] else found == kind
 
     def _cut(self, box: Bounded, kind: int, order: int) -> Rule:
         """Return points of a box that is cut, of one kind."""
@@ -240,6 +260,16 @@ class Patchwork:
         return Rule(X, np.zeros_like(X), weights)
 
 
+def _along(piece: Piece, beside: Inside) -> list[Piece]:
+    """Return the pieces of a curve that have points of one kind behind them."""
+
+    def held(s: FloatArray) -> Any:
+        X, normals, _ = piece.patch.at(s[:, None])
+        return beside(X - STEP * piece.patch.measure * np.diff(piece.box[0]) * normals)
+
+    return [replace(piece, box=np.array([span])) for span in held_ranges(held, *piece.box[0])]
+
+
 def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
     """Return points and weights of the inner part of a box of one to three coordinates."""
     if len(low) == 1:
@@ -266,12 +296,6 @@ def _lines(filling: LineQuadrature, order: int) -> tuple[FloatArray, FloatArray]
     # Lengths of lines are like roots where these begin and end: there are more lines than points on each.
     X, weights, _ = filling.rule(3 * order, order)
     return X, weights
-
-
-def _on(box: Bounded, order: int) -> list[Rule]:
-    """Return points of the surfaces of a place in a box."""
-    rules = (piece.rule(box.low, box.high, order, turns=True) for piece in box.held)
-    return [rule for rule in rules if rule is not None]
 
 
 def is_box(shape: Domain) -> bool:

@@ -55,14 +55,15 @@ class Events:
         here = np.array([own])
         if own == times[0]:
             return self.pair.quantity(own, 0.0)
-        apart = abs(own - other) if other is not None else np.inf
+        apart, size = abs(own - other) if other is not None else np.inf, 0.0
         if self.pair.richer is not None:
             width = PLAIN * (times[-1] - times[0])
             ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
             rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
             gap = abs(float((course(here, 0) - course(here, 1))[0]))
             apart = max(apart, max(gap, doubt) / abs(rise)) if rise else np.inf
-        return self.pair.quantity(own, self.pair.magnified * apart)
+            size = float(np.abs(course(times[[0, -1]], 0)).max() / abs(rise)) if rise else 0.0
+        return self.pair.quantity(own, float(self.pair.error(apart, size)))
 
     def _times(self) -> FloatArray:
         """Return times between which a solution changes little."""

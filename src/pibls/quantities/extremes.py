@@ -68,7 +68,9 @@ class Extremes:
             return Quantity(sign * value, np.inf, place[0], "the expression is not finite there")
         normals = -inward if expression.needs_normals else None
         nearby = float(errors_at(self.pair, expression, place, normals, inward)[0])
-        return self.pair.quantity(sign * value, max(abs(value - other) * self.pair.magnified, nearby), place[0])
+        return self.pair.quantity(
+            sign * value, max(float(self.pair.error(abs(value - other), abs(value))), nearby), place[0]
+        )
 
     def _plain(self, X: FloatArray) -> FloatArray:
         """Return a place without the digits that a search does not find: near a summit values hardly differ."""

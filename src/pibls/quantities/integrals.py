@@ -10,7 +10,7 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.problem.field_expressions import Expression
 from pibls.quadrature.roots import ROUNDING
-from pibls.quantities.boxwise import BOXED, Patchwork, RulePoints, is_box
+from pibls.quantities.boxwise import BOXED, EDGE, Patchwork, RulePoints, is_box
 from pibls.quantities.pair import SolutionPair
 from pibls.quantities.partwise import Parts
 from pibls.quantities.quantity import Quantity
@@ -22,9 +22,6 @@ __all__ = ["Integrals"]
 
 _ROUNDS, _MOST = 6, 400_000  # halvings of boxes in which two rules disagree, and points in all
 _SCATTERED = 2**14  # points in more coordinates than boxes are for
-_EDGE = (
-    1e-10  # of an integral: so closely are the ends of lines in a box found; boxes that agree as well are not halved
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +71,7 @@ class Integrals:
     def _apart(self, table: FloatArray) -> float:
         """Return the error by the richer solution: not less than if boxes added to it at random."""
         gaps = table[1] - table[0]
-        return self.pair.magnified * max(abs(float(gaps.sum())), float(np.linalg.norm(gaps)))
+        return float(self.pair.error(max(abs(float(gaps.sum())), float(np.linalg.norm(gaps))), table[2].sum()))
 
     def _by_boxes(self, expression: Expression, used: list[RulePoints]) -> FloatArray:
         """Integrate box by box, and halve boxes in which two rules disagree."""
@@ -84,9 +81,9 @@ class Integrals:
         for _ in range(_ROUNDS):
             fine, coarse = work.rules(order)
             table = self._table(expression, fine, coarse, work.count)
-            table[5] *= work.cut
+            table[5] = table[5] * work.edges
             every, spent = np.hstack([done, table]), spent + len(fine.weights)
-            allowed = max(_EDGE * every[2].sum(), NEGLIGIBLE * self._apart(every))
+            allowed = max(EDGE * every[2].sum(), NEGLIGIBLE * self._apart(every))
             poor = table[3] > allowed / max(1, every.shape[1])
             if every[3].sum() <= allowed or not poor.any() or spent > _MOST:
                 used.append(fine)
@@ -121,13 +118,13 @@ class Integrals:
         return table
 
     def _table(self, expression: Expression, fine: RulePoints, coarse: RulePoints, count: int) -> FloatArray:
-        """Return for each box: integral, that of the richer solution, size, gap of rules, measure, edge if cut."""
+        """Return for each box: integral, that of the richer solution, size, gap of rules, measure, edge."""
         both = self.pair.compared(expression, *self._placed(fine))
         rough = self.pair.values(self.pair.solution, expression, *self._placed(coarse))
         own, other = (np.bincount(fine.box, fine.weights * values, count) for values in both)
         size = np.bincount(fine.box, np.abs(fine.weights * both[0]), count)
         gap = np.abs(own - np.bincount(coarse.box, coarse.weights * rough, count))
-        return np.stack([own, other, size, gap, np.bincount(fine.box, fine.weights, count), _EDGE * size])
+        return np.stack([own, other, size, gap, np.bincount(fine.box, fine.weights, count), size])
 
     def _placed(self, nodes: RulePoints) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
         """Return points, normals and the ways inwards."""

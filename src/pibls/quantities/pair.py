@@ -20,6 +20,7 @@ from pibls.problem.field_expressions import Expression
 from pibls.problem.open_numbers import open_in
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.quantity import Quantity
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.json_records import Network
@@ -146,6 +147,17 @@ class SolutionPair:
             Y = X if inward is None else X + _aside(solution, X)[:, None] * inward
             sizes.append(network.halves[network.locate(Y)])
         return np.flatnonzero((np.abs(sizes[0] - sizes[1]) <= CLOSE * sizes[0]).all(axis=1))
+
+    def error(self, apart: Any, size: Any) -> Any:
+        """Return the error of a number of some size, from its distance to that of the richer solution.
+
+        An error in cells that both solutions share spreads to all others, and the distance does not show it: no number
+        counts as known better than by a negligible share of the estimated error.
+        """
+        estimate = self.solution.error_estimate
+        if self.rougher is None or estimate is None or not np.isfinite(estimate):
+            return self.magnified * apart
+        return np.maximum(self.magnified * apart, NEGLIGIBLE * estimate * size)
 
     def quantity(self, value: float, error: float, place: FloatArray | None = None, note: str = "") -> Quantity:
         """Return a quantity; without a richer solution, nothing is known of its error."""

@@ -48,9 +48,9 @@ class Parts:
         return len(self.cells)
 
     @property
-    def cut(self) -> list[bool]:
-        """Whether ends of lines are to be found in each cell: never, weights are exact."""
-        return [False] * len(self.cells)
+    def edges(self) -> list[float]:
+        """The share of each cell that is not known where lines end: none, weights are exact."""
+        return [0.0] * len(self.cells)
 
     def rules(self, order: int) -> list[RulePoints]:
         """Return a better and a worse rule; their orders are those of the cells."""

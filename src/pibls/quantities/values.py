@@ -100,7 +100,7 @@ def errors_at(
         return np.full(len(X), np.nan)
     inward = inward if normals is None else -normals
     own, other = pair.compared(expression, X, normals, inward)
-    apart = np.abs(own - other)
+    apart, size = np.abs(own - other), np.abs(own)
     network = pair.richer.network
     if isinstance(network, CellNetwork) and not expression.needs_normals:
         parts = network.locate(X)
@@ -108,9 +108,10 @@ def errors_at(
         Y = network.centers[parts, None] + network.halves[parts, None] * pattern
         Y = Y.reshape(-1, X.shape[1])
         held = np.asarray(pair.solution.problem.domain.contains(Y))
-        gaps = np.zeros(len(Y))
+        squares = np.zeros((len(Y), 2))
         one, two = pair.compared(expression, Y[held])
-        gaps[held] = np.square(one - two)
+        squares[held] = np.stack([np.square(one - two), np.square(one)], axis=1)
         count = np.maximum(held.reshape(len(X), -1).sum(axis=1), 1)
-        apart = np.maximum(apart, np.sqrt(gaps.reshape(len(X), -1).sum(axis=1) / count))
-    return np.asarray(pair.magnified * apart)
+        nearby = np.sqrt(squares.reshape(len(X), -1, 2).sum(axis=1) / count[:, None])
+        apart, size = np.maximum(apart, nearby[:, 0]), np.maximum(size, nearby[:, 1])
+    return np.asarray(pair.error(apart, size))

@@ -15,6 +15,7 @@ from pibls.checks import FloatArray, IntArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
+from pibls.features.reduction import Reduction
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
@@ -62,6 +63,10 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         for i, group in enumerate(groups):
             arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
+    if isinstance(network, BroadNetwork) and network.reduction is not None:
+        record["degrees"] = list(network.reduction.degrees)
+        arrays["reduction_weights"] = np.asarray(network.reduction.weights)
+        arrays["reduction_half_widths"] = np.asarray(network.reduction.half_widths)
     return record
 
 
@@ -119,7 +124,11 @@ def network_from(
         return DeepNetwork(arrays["center"], groups("layers", FeatureGroup, EnhancementGroup))
     features = groups("features", FeatureGroup, FeatureGroup)
     enhancement = groups("enhancement", EnhancementGroup, EnhancementGroup)
-    return BroadNetwork(arrays["center"], features, enhancement)
+    reduction = None
+    if "degrees" in record:
+        own = arrays["reduction_weights"], arrays["reduction_half_widths"]
+        reduction = Reduction(*own, tuple(int(degree) for degree in record["degrees"]))
+    return BroadNetwork(arrays["center"], features, enhancement, reduction)
 
 
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scipy import linalg
 
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
+from pibls.features import BroadNetwork
 from pibls.geometry.points import Points, interior_points
 from pibls.markup import facts, table
 from pibls.problem import Field, MultiIndex, Problem
@@ -130,14 +131,13 @@ class Solution(Measurable, WaysOut):
         """
         X = check_points("X", X, "evaluate", len(self.coordinate_names))
         indices = list(dict.fromkeys(index for _, index in wanted))
-        rows = {name: self.weights[i] for i, name in enumerate(self.problem.field_names)}
-        result = [np.empty(len(X)) for _ in wanted]
+        names, result = self.problem.field_names, [np.empty(len(X)) for _ in wanted]
         step = max(1, CHUNK_ENTRIES // self.network.size)
         with blas_threads(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(X), step):
-                nodes = self.network.evaluate(X[start : start + step], indices)
+                found = self._functions(X[start : start + step], indices)
                 for (name, index), values in zip(wanted, result, strict=True):
-                    values[start : start + step] = nodes[index] @ rows[name]
+                    values[start : start + step] = found[index][:, names.index(name)]
         for (name, index), values in zip(wanted, result, strict=True):
             if not np.isfinite(values).all():
                 place = X[int(np.flatnonzero(~np.isfinite(values))[0])].tolist()
@@ -146,6 +146,12 @@ class Solution(Measurable, WaysOut):
                     "domain."
                 )
         return result
+
+    def _functions(self, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of all fields at points, with a column for each field."""
+        if isinstance(self.network, BroadNetwork):
+            return dict(zip(indices, self.network.contract(X, indices, self.weights.T), strict=True))
+        return {index: nodes @ self.weights.T for index, nodes in self.network.evaluate(X, indices).items()}
 
     def standard_deviation(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
         """Return how uncertain the values at points are, by a Bayesian method or by unknowns; see :meth:`__call__`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +51,10 @@ def _nodes(network: BroadNetwork, torch: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("center", torch.as_tensor(np.array(network.center)))
+            if network.reduction is not None:
+                for name in ("weights", "half_widths"):
+                    buffer = torch.as_tensor(np.array(getattr(network.reduction, name)))
+                    self.register_buffer(f"reduction_{name}", buffer)
             for kind, groups in (("features", network.features), ("enhancement", network.enhancement)):
                 for i, group in enumerate(groups):
                     self.register_buffer(f"{kind}_{i}_weights", torch.as_tensor(np.array(group.weights)))
@@ -64,7 +69,11 @@ def _nodes(network: BroadNetwork, torch: Any) -> Any:
 
         def nodes(self, X: Any) -> Any:
             """Return all nodes at the rows of ``X``."""
-            features = torch.cat(self._layer(X - self.center, "features", network.features), dim=1)
+            inputs = X - self.center
+            if network.reduction is not None:
+                own = self.reduction_weights, self.reduction_half_widths
+                inputs = replace(network.reduction, weights=own[0], half_widths=own[1]).coordinates(inputs)
+            features = torch.cat(self._layer(inputs, "features", network.features), dim=1)
             nodes = [features, *self._layer(features, "enhancement", network.enhancement)]
             return torch.cat(nodes, dim=1)
 

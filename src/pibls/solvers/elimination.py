@@ -137,6 +137,12 @@ class Factor:
     coupling: Array
     front: Front
 
+    @classmethod
+    def of_front(cls, front: Front) -> Factor:
+        """Return a factor that eliminates nothing, with a given front."""
+        rows = front.rows
+        return cls(zeros((1, 0, 0), rows), zeros((1, 0, rows.shape[2]), rows), front)
+
     @property
     def size(self) -> int:
         """How many numbers it holds."""

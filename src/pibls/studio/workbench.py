@@ -78,7 +78,7 @@ class Workbench:
             self.solution = self.spectrum.solutions[0]
         else:
             limit = deadline if options.deadline is None else min(deadline, options.deadline)
-            names = ("seed", "budget", "memory", "time", "assume_well_posed")
+            names = ("seed", "budget", "memory", "time", "assume_well_posed", "relative")
             given = {name: getattr(options, name) for name in names}
             wishes = {name: value for name, value in given.items() if value is not None}
             self.solution = solve(problem, tol=tol, deadline=limit, progress=self._tell, **wishes)

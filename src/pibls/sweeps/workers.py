@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 from pibls.checks import check_integer, cut, shorten
 from pibls.errors import InputError, MissingDependencyError
-from pibls.runtime import available_cores, blas_threads
+from pibls.runtime import available_cores, blas_threads, is_dask
 from pibls.sweeps.processes import in_processes, result_of
 
-__all__ = ["Work", "Workers", "connected", "executor_of", "is_dask", "workers_of"]
+__all__ = ["Work", "Workers", "connected", "executor_of", "workers_of"]
 
 Work = Callable[[Any], Any]
 Outcomes = Iterator[tuple[Any, Any]]
@@ -127,15 +127,6 @@ def executor_of(given: object, name: str, owner: str) -> Executor | int:
         return executor
     remedy = "Or give an Executor of concurrent.futures, or a Client of Dask."
     return available_cores() if given is None else check_integer(name, given, owner, minimum=1, remedy=remedy)
-
-
-def is_dask(given: object) -> bool:
-    """Return whether something is a client of Dask, without importing it.
-
-    >>> is_dask(4)
-    False
-    """
-    return type(given).__module__.partition(".")[0] == "distributed" and hasattr(given, "get_executor")
 
 
 def connected(address: str) -> Any:

@@ -50,6 +50,7 @@ class SolveOptions:
     deadline: float | None = None
     memory: float | str | None = None
     assume_well_posed: bool | None = None
+    relative: str | None = None
 
 
 @dataclass(frozen=True)
@@ -298,6 +299,11 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
         if problem.domain.time is None:
             raise entries.error("time", "This is for problems in time; give a table [time], or leave it out.")
         way = entries.attempt("time", check_choice, "time", entries.string("time"), "solve", WAYS)
+    if "relative" in entries:
+        sizes = "domain", "local"
+        numbers["relative"] = entries.attempt(
+            "relative", check_choice, "relative", entries.string("relative"), "solve", sizes
+        )
     sound = entries.flag("assume_well_posed") or None
     return SolveOptions(
         **numbers, seed=seed, device=entries.string("device") or None, time=way, assume_well_posed=sound

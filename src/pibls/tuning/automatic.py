@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.checks import WAYS, check_bytes, check_choice, check_integer, check_number, shorten
+from pibls.checks import WAYS, check_bytes, check_choice, check_integer, check_number, refusal, shorten
 from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
@@ -17,7 +17,7 @@ from pibls.methods.fit import found_device, placing
 from pibls.problem import Eigenvalue, Problem
 from pibls.problem.open_numbers import refuse_open
 from pibls.quantities import asked
-from pibls.runtime import available_memory
+from pibls.runtime import available_memory, is_dask
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.locally import solve_locally
@@ -46,6 +46,7 @@ def solve(
     points: Points | None = None,
     seed: int = 0,
     device: Any = None,
+    cluster: Any = None,
     budget: float = 10.0,
     deadline: float | None = None,
     memory: float | str | None = None,
@@ -82,6 +83,9 @@ def solve(
         A torch device such as ``"cuda"``: trees of cells are factorised and solved on it, and wide networks assembled,
         too. ``"auto"`` takes a GPU if torch has one. Left out, all is NumPy. Lines run on NumPy in any case, and say
         so.
+    cluster
+        The ``Client`` of a Dask cluster, whose workers factorise a linear problem on cells together. Trees that are too
+        small for that are solved here. Needs ``pip install 'pibls[dask]'``.
     budget
         After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
         that the same call gives the same answer everywhere. All that is tried shares it.
@@ -158,6 +162,8 @@ def solve(
         _check_method(method, points, guessed)
     if time is not None:
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
+    if cluster is not None:
+        _check_cluster(cluster, device)
     device = _checked_device(device, time, method)
     if problem.parameters:
         refuse_open(problem.parameters, "solve")
@@ -171,14 +177,14 @@ def solve(
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time, "goal": goal}
                 others["relative"] = None if relative == "domain" else relative
-                _check_without(_INVERSE, method=method, points=points, device=device, **others)
+                _check_without(_INVERSE, method=method, points=points, device=device, cluster=cluster, **others)
                 from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
                 solution = solve_inverse(
                     problem, tolerance, shared, first, lambda *facts: report(Progress(*facts)), uncertainty=uncertainty
                 )
             elif isinstance(method, Cells) or (method is None and points is None):
-                wishes = (shared, first, report, start, continuation, device, assume_well_posed, method)
+                wishes = (shared, first, report, start, continuation, device, assume_well_posed, method, cluster)
                 way = "space-time" if isinstance(method, Cells) else time
                 strategy = Strategy(problem, tolerance, *wishes)
                 if relative == "local":
@@ -189,7 +195,8 @@ def solve(
                     wanted = asked(goal, "goal", "solve")
                     solution = solve_for(wanted, tolerance, lambda accuracy: replace(strategy, tol=accuracy).run(way))
             else:
-                _check_without(_BY_HAND, goal=goal, relative=None if relative == "domain" else relative)
+                wished = None if relative == "domain" else relative
+                _check_without(_BY_HAND, goal=goal, relative=wished, cluster=cluster)
                 solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
@@ -248,6 +255,14 @@ def _checked_device(device: Any, time: str | None, method: object) -> Any:
     if method is None or isinstance(method, Cells):
         placing(wanted)(0.0)
     return wanted
+
+
+def _check_cluster(cluster: object, device: object) -> None:
+    """Refuse anything but a cluster, and a device beside one."""
+    if not is_dask(cluster):
+        raise refusal("cluster", "solve", "be a Client of Dask, such as distributed.Client('tcp://host:8786')", cluster)
+    if device is not None:
+        raise InputError("The 'cluster' parameter of solve does not go with a device. Leave one of them out.")
 
 
 def _check_way(time: str, problem: Problem, guessed: bool, told: bool) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.cluster import ClusterSolver
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose, Loop
@@ -48,6 +49,7 @@ def solve_by_cells(
     continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
+    cluster: Any = None,
 ) -> Solution:
     """Solve a problem by cells; where the solution is in doubt, find out whether the problem is to blame."""
     common: dict[str, Any] = {"seed": seed, "report": lambda *facts: report(Progress(*facts)), "nodes": nodes}
@@ -63,6 +65,8 @@ def solve_by_cells(
                 or _overdetermined(problem, tol, budget, solve)
                 or solve(problem, tol, budget)
             )
+        if cluster is not None:
+            common["solver"] = partial(ClusterSolver, client=cluster)
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +25,7 @@ from pibls.solution import Solution
 from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate
+from pibls.tuning.charts import Chart
 from pibls.tuning.judge import Judge
 from pibls.tuning.scale_search import FEW_AXES, Scale, widened
 from pibls.wellposed.sensitivity import SCALE
@@ -55,11 +56,18 @@ class Fitting:
     problem: Problem
     seed: int
     device: Any = None
+    chart: Chart | None = None
+    drawn: dict[tuple[int, str], Points] = field(default_factory=dict, repr=False)  # points that were drawn before
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return len(self.problem.domain.coordinates)
 
     @property
     def axes(self) -> int:
-        """Number of coordinates."""
-        return len(self.problem.domain.coordinates)
+        """Number of axes that nodes have a scale along."""
+        return self.dimension if self.chart is None else self.chart.axes
 
     @property
     def time_axis(self) -> int | None:
@@ -70,7 +78,7 @@ class Fitting:
     @property
     def pilot_nodes(self) -> int:
         """Width of a pilot: the narrowest network that tells one scale from another."""
-        width = _PILOT * min(self.axes, 5)
+        width = _PILOT * min(self.dimension, 5)
         return width if len(self.problem.fields) == 1 else max(40, int(width / 1.6))
 
     def seed_for(self, purpose: str = "") -> int:
@@ -79,22 +87,27 @@ class Fitting:
 
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
-        share = 1.0 if self.axes <= FEW_AXES else MOST  # the boundary has as many
+        share = 1.0 if self.dimension <= FEW_AXES else MOST  # the boundary has as many
         return self._sampled(max(20, int(share * ROWS_PER_NODE * nodes)), f"points of {nodes} nodes")
 
     def _sampled(self, count: int, purpose: str) -> Points:
         # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
-        boundary, initial = (None, None) if self.axes <= FEW_AXES else (count, count // 4)
-        seed = self.seed_for(purpose)
-        return Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
+        boundary, initial = (None, None) if self.dimension <= FEW_AXES else (count, count // 4)
+        if (count, purpose) not in self.drawn:
+            seed = self.seed_for(purpose)
+            drawn = Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
+            self.drawn[count, purpose] = drawn
+        return self.drawn[count, purpose]
 
     def network(self, blocks: Sequence[Block]) -> BroadNetwork:
         """Draw a network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
         bounds = self.problem.domain.bounds
-        half = np.ptp(bounds, axis=1) / 2
+        half = np.ptp(bounds, axis=1) / 2 if self.chart is None else np.ones(self.axes)
         children = np.random.default_rng(self.seed_for()).spawn(len(blocks))
-        groups = (g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng))
-        return BroadNetwork(bounds.mean(axis=1), tuple(groups))
+        groups = [g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng)]
+        if self.chart is None:
+            return BroadNetwork(bounds.mean(axis=1), tuple(groups))
+        return self.chart.network(bounds.mean(axis=1), groups)
 
     def pilot(self, times: int) -> BroadNetwork:
         """Return a network so many times as wide as a pilot, before a scale is chosen: the wider, the finer it is."""
@@ -144,7 +157,9 @@ class Fitting:
         A field that is zero, or nearly, is measured by what the others suggest for it.
         """
         X, names = self.compare_points, self.problem.field_names
-        first, second = (solution.evaluate(X, [(name, (0,) * self.axes) for name in names]) for solution in (one, two))
+        first, second = (
+            solution.evaluate(X, [(name, (0,) * self.dimension) for name in names]) for solution in (one, two)
+        )
         apart, own = (np.linalg.norm(values, axis=1) for values in (np.subtract(first, second), np.array(first)))
         return float((apart / field_scales(self.problem, own)).max())
 
@@ -153,8 +168,8 @@ class Fitting:
         axis = self.time_axis
         if axis is None:
             return 0.0
-        names, zero = self.problem.field_names, (0,) * self.axes
-        once = tuple(int(i == axis) for i in range(self.axes))
+        names, zero = self.problem.field_names, (0,) * self.dimension
+        once = tuple(int(i == axis) for i in range(self.dimension))
         low, high = self.problem.domain.bounds[axis].tolist()
         values = solution.evaluate(self.compare_points, [(name, index) for name in names for index in (zero, once)])
         sizes = [float(np.linalg.norm(value)) for value in values]

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pibls.refinement.standards import MOST
-
 Scale = tuple[float, ...]
 _LADDER = tuple(0.75 * 2.0**power for power in range(7))
 _STEPS = (2.0, 1.4)
-FEW_AXES = 3  # with more, each axis is moved by itself with the first step only
+FEW_AXES = 3  # with more, directions are learned instead
 _WIDENING = 1.25  # finer scales for wider networks, per doubling
 
 
@@ -34,15 +32,30 @@ def choose_scale(
     >>> bool(left < 0.3)
     True
     """
-    ladder = [(value,) * axes for value in _LADDER]
-    scale = min(ladder, key=score)
+    scale = min(((value,) * axes for value in _LADDER), key=score)
     if score(scale) > enough and not accept(scale):
-        # If the scale of all axes hardly matters, that of one of many does not.
-        told = axes <= FEW_AXES or score(scale) < MOST * max(map(score, ladder))
         for step in _STEPS:
-            single = range(axes) if told and (1 < axes <= FEW_AXES or step == _STEPS[0]) else ()
-            for moved in (*((axis,) for axis in single), range(axes)):
+            for moved in (*((axis,) for axis in range(axes) if axes > 1), range(axes)):
                 scale = refine_scale(score, scale, moved, step, enough)
+    return scale, score(scale)
+
+
+def natural_scale(axes: int) -> Scale:
+    """Return the coarsest scale, with which a node of many axes varies as much as one of few.
+
+    >>> natural_scale(12)[0]
+    0.375
+    """
+    return (_LADDER[0] * float(np.sqrt(FEW_AXES / axes)),) * axes
+
+
+def climb(score: Callable[[Scale], float], axes: int, enough: float) -> tuple[Scale, float]:
+    """Return the scale, the same on all of many axes, from which no step lowers the score, and that score.
+
+    >>> climb(lambda s: abs(np.log(s[0] / 0.2)), 12, 0.0)[0][0]
+    0.1875
+    """
+    scale = refine_scale(score, natural_scale(axes), None, _STEPS[0], enough)
     return scale, score(scale)
 
 

@@ -50,6 +50,7 @@ class Strategy:
     device: Any = None
     assume_well_posed: bool = False
     nodes: Cells | None = None
+    cluster: Any = None
 
     def run(self, time: str | None) -> Solution:
         """Solve by the way that suits the problem, or by the one asked for."""
@@ -116,10 +117,17 @@ class Strategy:
         common = (self.problem, self.tol, budget, self.seed, self.report)
         wishes = {"start": self.start, "continuation": self.continuation, "assume_well_posed": self.assume_well_posed}
         if not suits_cells(self.problem):
-            return solve_wide(*common, device=self.device, **wishes)
+            return self._alone(solve_wide(*common, device=self.device, **wishes))
         nodes = self.nodes or SINES
-        on = None if self.device is None else str(self.device)
-        return solve_by_cells(*common, nodes=nodes if on is None else replace(nodes, device=on), **wishes)
+        if self.device is not None:
+            nodes = replace(nodes, device=str(self.device))
+        found = solve_by_cells(*common, nodes=nodes, cluster=self.cluster, **wishes)
+        return found if self.problem.is_linear else self._alone(found)
+
+    def _alone(self, solution: Solution) -> Solution:
+        """Return a solution that no cluster was used for, and say so where one was given."""
+        words = "The cluster was not used: it solves linear problems on cells, with time as one more coordinate."
+        return solution if self.cluster is None else _with_words(solution, words)
 
     def _by_lines(self, share: float = 1.0, *, stages: bool = True) -> Solution | Unsuitable:
         """Follow an evolution in time, within a share of the budget; on cells in space where that suits it."""
@@ -132,8 +140,10 @@ class Strategy:
             assume_well_posed=self.assume_well_posed,
             stages=stages,
         )
-        if self.device is None or isinstance(found, Unsuitable):
+        if isinstance(found, Unsuitable):
             return found
+        if self.device is None:
+            return self._alone(found)
         words = f"Lines run on NumPy: the device {shorten(self.device)} was not used. time='space-time' would use it."
         return _with_words(found, words)
 

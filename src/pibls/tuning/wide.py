@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -20,18 +20,20 @@ from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
-from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
+from pibls.tuning.charts import learned_chart
+from pibls.tuning.correction import Correction
 from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
+from pibls.tuning.pilots import WIDER, Pilot, Pilots, wider
 from pibls.tuning.progress import Progress
-from pibls.tuning.scale_search import Scale, choose_scale, refine_scale, widened
+from pibls.tuning.scale_search import FEW_AXES, Scale, widened
 from pibls.wellposed.contradiction import contradiction_of, find_clash
 from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
-_WIDER = 1.4
 _PILOT_LEVELS = (1, 2, 4)  # where no pilot solves anything, wider ones decide on the scale
 
 
@@ -82,10 +84,16 @@ class _Widening:
     def problem(self) -> Problem:
         return self.fitting.problem
 
+    @cached_property
+    def correction(self) -> Correction:
+        """The part of an error that a chart hides, as far as a pilot in all coordinates sees it."""
+        return Correction(self._linear(self.state))
+
     def run(self, start: Evaluate | None) -> Solution:
         """Solve, and tell the outcome; an interrupt returns the best solution so far."""
         if not self.problem.is_linear:
             self.state = self._coarse(start)
+        self.fitting = replace(self.fitting, chart=None)
         self.linear = self._linear(self.state)
         self.flaw = "" if self.assume_well_posed else self._clash() or ambiguity_of(self.linear, self.budget)
         self.flaw = self.flaw or self._choose(self.linear)
@@ -121,8 +129,9 @@ class _Widening:
                     break
                 nodes = level * self.fitting.pilot_nodes
                 try:
-                    scale, _ = self._scan(self._linear(state), nodes, PLAIN)
-                    fitted = self._fitted(((nodes, scale),), state, close=False)
+                    pilot = self._pilots(self._linear(state), nodes).scan(self.problem, PLAIN)
+                    self.fitting = replace(self.fitting, chart=pilot.fitting.chart)
+                    fitted = self._fitted(((nodes, pilot.scale),), state, close=False)
                 except PiblsError as error:
                     reason = reason or str(error)
                     break
@@ -138,55 +147,52 @@ class _Widening:
             )
         return min(found, key=lambda pair: pair[0])[1]
 
-    def _scan(self, linear: Fitting, nodes: int, tol: float) -> tuple[Scale, float]:
-        def enough(scale: Scale) -> bool:
-            blocks = ((nodes, scale),)
-            one, two = linear.fit(blocks), linear.fit(_wider(blocks))
-            self.budget.spend(linear.operations(nodes) + linear.operations(int(_WIDER * nodes)))
-            return linear.distance(one, two) < tol
-
-        return choose_scale(self._score(linear, nodes), linear.axes, NEGLIGIBLE * tol, enough)
-
-    def _score(self, linear: Fitting, nodes: int) -> Callable[[Scale], float]:
-        """Return the residual of pilots of a width by their scales, each computed once."""
-        known: dict[Scale, float] = {}
-        judge = linear.judge(nodes)
-
-        def score(scale: Scale) -> float:
-            if scale not in known:
-                self.course.tell("scan", nodes)
-                self.budget.spend(linear.operations(nodes))
-                solution = linear.fit([(nodes, scale)])
-                total = judge(solution).total
-                known[scale] = total if np.isfinite(total) else np.inf
-                self._keep(solution, known[scale])
-            return known[scale]
-
-        return score
+    def _pilots(self, linear: Fitting, nodes: int) -> Pilots:
+        return Pilots(linear, nodes, self.budget, self.course.tell, self._keep)
 
     def _choose(self, linear: Fitting) -> str:
-        """Choose the scale, with wider pilots as long as none solves anything; say if none ever will."""
+        """Choose chart and scale, with wider pilots as long as none solves anything; say if none ever will."""
+        before = np.inf
         for level in _PILOT_LEVELS:
             nodes = level * linear.pilot_nodes
-            scale, left = self._scan(linear, nodes, self.tol)
-            if left < NEGLIGIBLE:
+            pilots = self._pilots(linear, nodes)
+            pilot = pilots.scan(self.problem, self.tol)
+            # Beyond three coordinates twice the nodes are hardly finer along each.
+            hopeless = linear.dimension > FEW_AXES and pilot.residual > FALLS * before
+            before = pilot.residual
+            if pilot.residual < NEGLIGIBLE or hopeless:
                 break
             if level == 1 and (verdict := self._contradiction(linear)):
-                self.scale, self.width = scale, nodes
+                self._take(pilot, nodes, pilot.scale)
                 return verdict
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
-        self.scale, self.width = widened(scale, ratio), ratio * nodes
-        if left > NEGLIGIBLE * self.tol:
-            self.scale = refine_scale(self._score(linear, self.width), self.scale)
+        self._take(pilot, ratio * nodes, widened(pilot.scale, ratio))
+        if linear.dimension <= FEW_AXES and pilot.residual > NEGLIGIBLE * self.tol:
+            pilots = self._pilots(linear, self.width)
+            self.scale = pilots.refined(None, self.scale).scale
         return ""
 
-    def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
-        """Try other scales at the width at hand: those that suit narrow networks may not suit wide ones."""
-        scale = widened(self.scale, here.nodes / self.width)
-        self.scale, self.width = refine_scale(self._score(linear, here.nodes), scale), here.nodes
+    def _take(self, pilot: Pilot, width: int, scale: Scale) -> None:
+        """Use the chart of a pilot from now on, with a scale for networks of a width."""
+        self.width, self.scale = width, scale
+        self.fitting, self.linear = (replace(own, chart=pilot.fitting.chart) for own in (self.fitting, self.linear))
+
+    def _rescaled(self, here: _Fitted) -> _Fitted:
+        """Try other scales and directions at the width at hand: those of narrow networks may not suit wide ones."""
+        plain, scale = self.linear, widened(self.scale, here.nodes / self.width)
+        pilots, chart = self._pilots(plain, here.nodes), self.fitting.chart
+        if plain.dimension > FEW_AXES:
+            chart = learned_chart(here.solution, self.fitting.compare_points)
+            scale = (max(scale),) * chart.axes
+        pilot = pilots.refined(chart, scale)
+        old = self.fitting, self.linear, self.scale, self.width
+        self._take(pilot, here.nodes, pilot.scale)
         other = self._fitted(((self.width, self.scale),), self.state)
-        return min(here, other, key=lambda fitted: fitted.residual)
+        if other.residual < here.residual:
+            return other
+        self.fitting, self.linear, self.scale, self.width = old
+        return here
 
     def _fitted(self, blocks: tuple[Block, ...], state: Evaluate | None, *, close: bool = True) -> _Fitted:
         nodes = sum(nodes for nodes, _ in blocks)
@@ -207,17 +213,20 @@ class _Widening:
 
     def compare(self, here: _Fitted) -> _Pair:
         """Estimate the error of a network by its distance to a wider one."""
-        wider = self._fitted(_wider(here.blocks), self.state)
+        finer = self._fitted(wider(here.blocks), self.state)
         self.course.tell("estimate", here.nodes)
         # Both at the same points: some may lie in a layer that others miss.
-        judge = self.fitting.judge(wider.nodes)
-        residuals = judge(here.solution).total, judge(wider.solution).total
-        estimate = estimated_error(*residuals, self.fitting.distance(here.solution, wider.solution))
+        judge = self.fitting.judge(finer.nodes)
+        residuals = judge(here.solution).total, judge(finer.solution).total
+        estimate = estimated_error(*residuals, self.fitting.distance(here.solution, finer.solution))
+        if self.fitting.chart is not None:
+            self.budget.spend(self.linear.operations(self.linear.pilot_nodes))
+            estimate = max(estimate, self.correction.size(here.solution))
         unsolved = not self.problem.is_linear and here.residual > SLIGHT
         if unsolved or here.residual * self.fitting.turns(here.solution) > 1.0:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
             estimate = max(1.0, estimate)
-        return _Pair(here, wider, estimate)
+        return _Pair(here, finer, estimate)
 
     def stage(self, found: _Pair) -> Stage:
         """Return the record of a width."""
@@ -228,12 +237,21 @@ class _Widening:
         """Tell whether two widths agree; for an ill-posed problem one comparison is enough."""
         return found.estimate <= self.tol or bool(self.flaw)
 
-    def limit(self, found: _Pair) -> None:
-        """Return nothing: networks can always be widened."""
+    def limit(self, found: _Pair) -> Stop | None:
+        """Return the reason if a wider network solves nothing either, beyond three coordinates."""
+        left, axes = found.wider.residual, self.fitting.dimension
+        if axes <= FEW_AXES or found.estimate < 1.0 or left < FALLS * found.here.residual:
+            return None
+        few, many = ((own.nodes, own.residual) for own in (found.here, found.wider))
+        words = (
+            f"random nodes do not follow the solution in {axes} coordinates. {few[0]} nodes leave a relative residual "
+            f"of {few[1]:.1g}, and {many[0]} leave {many[1]:.1g}. It may have layers along the boundary"
+        )
+        return Stop(Reason.EXHAUSTED, words)
 
     def cost(self, found: _Pair) -> Cost:
         """Return the cost of the next width."""
-        width = int(_WIDER * found.wider.nodes)
+        width = int(WIDER * found.wider.nodes)
         work = self.fitting.operations(width, found.wider.solution)
         memory = system_bytes(self.problem, self.fitting.points(width), width)
         return Cost(f"{width} nodes", work, memory, MOST)
@@ -243,7 +261,7 @@ class _Widening:
         here, last = found.wider, [pair.estimate for pair in self.course.comparisons[-2:]]
         slow = len(last) > 1 and last[1] > MOST * last[0]
         again = 3 * self.linear.operations(here.nodes) + self.cost(found).operations
-        return self._rescaled(self.linear, here) if slow and self.budget.affords(again) else here
+        return self._rescaled(here) if slow and self.budget.affords(again) else here
 
     def _contradiction(self, linear: Fitting) -> str:
         return "" if self.assume_well_posed or self.budget.late else contradiction_of(linear, self.budget)
@@ -295,10 +313,3 @@ def solve_wide(
         run = _Widening(Fitting(easier, seed, device), max(tol, PLAIN), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
     return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
-
-
-def _wider(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return the nodes of a wider network: those of another, and more at a somewhat finer scale."""
-    nodes = sum(nodes for nodes, _ in blocks)
-    more = int(_WIDER * nodes) - nodes
-    return (*blocks, (more, widened(blocks[-1][1], 1.0 + more / nodes)))

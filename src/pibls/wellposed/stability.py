@@ -56,14 +56,15 @@ def _growing(evolution: Evolution, network: Network | None, time: float | None =
     nothing: tuple[Any, FloatArray] = np.zeros(1, dtype=np.bool_), np.zeros((len(_WAVES), 1))
     if evolution.space is None or evolution.multipliers:
         return nothing
-    coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
+    coordinates, used = evolution.problem.domain.coordinates, _used(evolution)
+    symbols = tuple(slot.symbol for slot in used)
     X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
     if time is not None:
         X = np.column_stack([X[:, :-1], np.full(len(X), time)])
-    first = evolution.first_state(X, evolution.slots) if time is None else None
+    first = evolution.first_state(X, used) if time is None else None
     if first is None and network is None:
         return nothing
-    given = evolution.first_values if time is None else {}
+    given = evolution.first_values(used) if time is None else {}
     values = list(first.values()) if first is not None else _solved(evolution, network, X, given)
     slopes = {
         (name, slot): compile_function(slope, coordinates, symbols)(X, None, values)
@@ -83,16 +84,23 @@ def _growing(evolution: Evolution, network: Network | None, time: float | None =
     return (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0), growth
 
 
+def _used(evolution: Evolution) -> tuple[Slot, ...]:
+    """Return the states and slopes that slopes of rates depend on: none if the equations are linear."""
+    found = {symbol for own in evolution.slopes.values() for slope in own.values() for symbol in slope.free_symbols}
+    return tuple(slot for slot in evolution.slots if slot.symbol in found)
+
+
 def _solved(
     evolution: Evolution, network: Network | None, X: FloatArray, first: Mapping[Slot, Function]
 ) -> list[FloatArray]:
     """Return the states and slopes that rates depend on at places: as given where that is known, else of a solution."""
     assert network is not None
-    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
+    used = _used(evolution)
+    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in used]
     found, names = network.evaluate(X, [index for _, index in keys]), evolution.problem.field_names
     return [
         first[slot](X) if slot in first else found[index][:, names.index(name)]
-        for slot, (name, index) in zip(evolution.slots, keys, strict=True)
+        for slot, (name, index) in zip(used, keys, strict=True)
     ]
 
 

@@ -1,0 +1,159 @@
+"""Curves along which a linear equation in two coordinates carries the jumps and kinks of its data.
+
+An equation of first order carries them along its characteristics. A wave equation has two families of these, and turns
+one into the other at the ends of its interval.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem.characteristic_curves import Directions, Traced, traced
+from pibls.problem.corner_data import disagreements
+from pibls.problem.evaluate import compile_function
+from pibls.problem.places import OnPart, Opposite
+from pibls.problem.problem import Problem
+from pibls.problem.statements import Statement
+from pibls.problem.switches import MOST_EDGES, factors_of, has_branches
+from pibls.quadrature.roots import CLOSE, SCAN, bracketed
+
+
+def carried_curves(problem: Problem) -> tuple[Traced, ...]:
+    """Return the curves along which jumps and kinks of the data are carried.
+
+    >>> import pibls as pb
+    >>> x, t = pb.coordinates("x t")
+    >>> u, line = pb.field("u", x, t), pb.Interval((x, 0, 2)) * pb.TimeInterval(t, 0, 1)
+    >>> step = pb.Initial(u, sp.Heaviside(1 - 2 * x))
+    >>> (curve,) = carried_curves(Problem(u.diff(t) + 3 * u.diff(x), line, [step, pb.Dirichlet(u, 1, on=line.left)]))
+    >>> curve.level, curve.end.round(3)
+    (-3.0*t + 1.0*x - 0.5, array([2. , 0.5]))
+    """
+    equations = [s for s in problem.statements if s.is_equation]
+    domain = problem.domain
+    if len(equations) != 1 or len(problem.fields) != 1 or len(domain.coordinates) != 2 or not problem.is_linear:
+        return ()
+    carrying = _Carrying(problem, equations[0])
+    return carrying.curves if carrying.families else ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """A place on the boundary from which a family of characteristics leads inside, and whether a value jumps there."""
+
+    family: Directions
+    place: FloatArray
+    jumps: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Carrying:
+    """A linear problem of one field in two coordinates, whose equation may have characteristics."""
+
+    problem: Problem
+    equation: Statement
+
+    @cached_property
+    def families(self) -> list[Directions]:
+        """The directions of the characteristics; those of an evolution lead forward in time."""
+        form, domain = self.equation.form, self.problem.domain
+        top = {term.multi_index: term.coefficient for term in form.terms if term.order == form.order}
+        if any(has_branches(own) for own in top.values()):
+            return []
+        if form.order == 1:
+            along, ahead = (top.get(index, sp.S.Zero) for index in ((1, 0), (0, 1)))
+            if domain.time is None:
+                return [Directions((along, ahead), domain)]
+            return [Directions((along / ahead, sp.S.One), domain)] if ahead != 0 else []
+        if form.order != 2 or domain.time is None or not top.get((0, 2)):
+            return []
+        square, mixed, ahead = (top.get(index, sp.S.Zero) for index in ((2, 0), (1, 1), (0, 2)))
+        both = mixed**2 - 4 * square * ahead
+        try:
+            if not (compile_function(both, domain.coordinates)(domain.sample(SCAN, "kronecker", 1)) > 0).all():
+                return []
+        except ProblemError:
+            return []
+        return [Directions(((mixed + sign * sp.sqrt(both)) / (2 * ahead), sp.S.One), domain) for sign in (1, -1)]
+
+    @cached_property
+    def curves(self) -> tuple[Traced, ...]:
+        """The curves, without those that come from the same place twice."""
+        waiting = deque(self._starts())
+        found: dict[tuple[int, bytes], Traced] = {}
+        grain = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
+        while waiting and len(found) < MOST_EDGES:
+            start = waiting.popleft()
+            key = self.families.index(start.family), np.round(start.place / grain).tobytes()
+            if key in found or (curve := traced(start.family, start.place, jumps=start.jumps)) is None:
+                continue
+            found[key] = curve
+            waiting.extend(self._continued(start.family, curve))
+        return tuple(found.values())
+
+    def _starts(self) -> Iterator[_Start]:
+        """Yield the places on the boundary at which data switch or disagree, and a family enters the domain."""
+        for place in dict.fromkeys(s.place for s in self.problem.statements):
+            if not isinstance(place, OnPart):
+                continue
+            own = [s for s in self.problem.statements if s.place == place]
+            residuals = [s.form.residual for s in (*own, self.equation)]
+            factors = list(factors_of(residuals, self.problem.domain.coordinates))
+            for patch in (patch for patch in place.part.patches if factors and patch.parameters == 1):
+                for s in dict.fromkeys(s for factor in factors for s in self._zeros(factor, patch)):
+                    X, normals, _ = patch.at(np.array([[s], [s - CLOSE], [s + CLOSE]]))
+                    jumps = any(_jumps(statement, X[1:], normals[1:]) for statement in own)
+                    yield from self._entering(X[0], normals[:1], jumps)
+        for disagreement in disagreements(self.problem, self.equation):
+            yield from self._entering(*disagreement)
+
+    def _entering(self, place: FloatArray, normals: FloatArray, jumps: bool) -> Iterator[_Start]:
+        """Yield the families that enter at a place; if two do, it is not known along which of them a value jumps."""
+        own = [family for family in self.families if family.enters(place, normals)]
+        yield from (_Start(family, place, jumps and len(own) == 1) for family in own)
+
+    def _zeros(self, factor: sp.Expr, patch: Any) -> list[float]:
+        """Return the zeros of an expression strictly within a patch, by its parameter."""
+        function = compile_function(factor, self.problem.domain.coordinates)
+
+        def along(s: FloatArray, _: object = None) -> FloatArray:
+            return function(patch.at(s[:, None])[0])
+
+        s = np.linspace(0.0, 1.0, SCAN**2)
+        try:
+            values = along(s)
+            (change,) = np.nonzero(np.sign(values[1:]) * np.sign(values[:-1]) < 0)
+            roots = [*bracketed(along, s[change], s[change + 1]).tolist(), *s[values == 0].tolist()]
+        except ProblemError:
+            return []
+        return [root for root in roots if CLOSE < root < 1.0 - CLOSE]
+
+    def _continued(self, family: Directions, curve: Traced) -> Iterator[_Start]:
+        """Yield the families and places by which a curve goes on that has come to an end of its interval."""
+        bounds = self.problem.domain.bounds
+        if self.problem.domain.time is None or curve.end[1] >= bounds[1, 1] - CLOSE * np.ptp(bounds[1]):
+            return
+        if any(isinstance(s.place, Opposite) for s in self.problem.statements):
+            yield _Start(family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), curve.jumps)
+        else:
+            yield from (_Start(other, curve.end, curve.jumps) for other in self.families if other is not family)
+
+
+def _jumps(statement: Statement, X: FloatArray, normals: FloatArray) -> bool:
+    """Tell whether a given value differs between two points that are very close together."""
+    if statement.form.order:
+        return False
+    try:
+        one, two = statement.form.source_function(X, normals)
+    except ProblemError:
+        return True
+    return bool(abs(one - two) > np.sqrt(CLOSE) * max(abs(one), abs(two)))

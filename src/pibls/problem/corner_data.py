@@ -1,0 +1,187 @@
+"""Corners of a rectangle at which the data on both sides belong to no smooth solution.
+
+The data on one side and the equation determine the Taylor polynomial of a solution in the corner. The condition on the
+other side holds for it, or the solution has a jump or a kink that starts there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem.lowering import Form, MultiIndex
+from pibls.problem.places import OnPart
+from pibls.problem.problem import Problem
+from pibls.problem.statements import Statement
+from pibls.problem.symbols import Normal
+from pibls.quadrature.roots import CLOSE, SCAN
+
+
+def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[FloatArray, FloatArray, bool]]:
+    """Yield the corners, each with both normals, and whether values jump there or only derivatives.
+
+    >>> import pibls as pb
+    >>> x, t = pb.coordinates("x t")
+    >>> u, line = pb.field("u", x, t), pb.Interval((x, 0, 2)) * pb.TimeInterval(t, 0, 1)
+    >>> equation = u.diff(t) + u.diff(x)
+    >>> for value in (1, t, -sp.sin(t)):
+    ...     problem = Problem(equation, line, [pb.Initial(u, sp.sin(x)), pb.Dirichlet(u, value, on=line.left)])
+    ...     print([(place.tolist(), jumps) for place, _, jumps in disagreements(problem, problem.statements[0])])
+    [([0.0, 0.0], True)]
+    [([0.0, 0.0], False)]
+    []
+    """
+    bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
+    for which in product((0, 1), repeat=2):
+        corner = bounds[[0, 1], which]
+        sides = _Sides(problem, corner, 2.0 * np.array(which) - 1.0)
+        ahead = 1 if problem.domain.time is not None or not sides.forms[0] else 0
+        if not sides.forms[ahead] or not sides.forms[1 - ahead]:
+            continue
+        try:
+            order = _Taylor(sides, equation.form, ahead).first_difference
+        except (ProblemError, ValueError, TypeError, ArithmeticError):
+            continue  # some derivative has no value in the corner
+        if order is not None:
+            yield corner, np.diag(sides.outward), order == 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """A corner of the bounds of a problem, the signs of the outward normals, and the conditions on both sides."""
+
+    problem: Problem
+    corner: FloatArray
+    outward: FloatArray
+
+    @cached_property
+    def forms(self) -> tuple[list[tuple[Form, Any]], list[tuple[Form, Any]]]:
+        """The conditions across each axis, with a patch on which each holds."""
+        found: tuple[list[tuple[Form, Any]], list[tuple[Form, Any]]] = ([], [])
+        slack = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
+        for statement in self.problem.statements:
+            for patch in statement.place.part.patches if isinstance(statement.place, OnPart) else ():
+                if patch.parameters == 1:
+                    X, normals, _ = patch.at(np.array([[0.0], [1.0]]))
+                    here = (np.abs(X - self.corner) <= slack).all(axis=1)
+                    axis = int(np.abs(normals[0]).argmax())
+                    if here.any() and abs(normals[0, axis] - self.outward[axis]) < CLOSE:
+                        found[axis].append((statement.form, patch))
+        return found
+
+    @cached_property
+    def size(self) -> float:
+        """The largest given value on both sides."""
+        s = np.linspace(0.0, 1.0, SCAN)[1:-1, None]
+        values = [np.abs(form.source_function(*patch.at(s)[:2])).max() for own in self.forms for form, patch in own]
+        return float(max(values))
+
+
+@dataclass(frozen=True, eq=False)
+class _Taylor:
+    """The Taylor polynomial in a corner that the conditions across the axis ``ahead`` and an equation determine.
+
+    Coordinates are relative to the sides of the domain.
+    """
+
+    sides: _Sides
+    equation: Form
+    ahead: int
+    degree: int = 4
+
+    @property
+    def first_difference(self) -> int | None:
+        """The lowest order of a derivative in which the conditions on the other side do not hold; None if all do."""
+        found = []
+        for form, _ in self.sides.forms[1 - self.ahead]:
+            terms, source = self._expanded(form)
+            for j in range(self.degree - form.order):
+                index = self._index(0, j)
+                if abs(self._residual(terms, source, self._values, index)) > np.sqrt(CLOSE) * self.sides.size:
+                    found.append(form.order + j)
+        return min(found, default=None)
+
+    def _index(self, along: int, ahead: int) -> MultiIndex:
+        return (along, ahead) if self.ahead else (ahead, along)
+
+    @cached_property
+    def _values(self) -> FloatArray:
+        """The coefficients of the polynomial, up to a total degree."""
+        found = np.zeros((self.degree + 1, self.degree + 1))
+        for form, _ in self.sides.forms[self.ahead]:
+            (term,) = form.terms
+            self._solve(found, form, term.multi_index, range(1))
+        order = max(term.multi_index[self.ahead] for term in self.equation.terms)
+        self._solve(found, self.equation, self._index(0, order), range(self.degree + 1 - self.equation.order))
+        return found
+
+    def _solve(self, found: FloatArray, form: Form, leading: MultiIndex, rows: Sequence[int]) -> None:
+        """Find the coefficients of a leading derivative, order by order, so that a form vanishes."""
+        terms, source = self._expanded(form)
+        top = terms[leading][0, 0]
+        if abs(top) <= CLOSE * max(np.abs(own).max() for own in terms.values()):
+            raise ProblemError(
+                f"The factor of the derivative {leading} vanishes in the corner; leave the corner alone."
+            )
+        for j in rows:
+            for i in range(self.degree + 1 - max(form.order, leading[self.ahead]) - j):
+                index = self._index(i, j)
+                place = tuple(np.add(index, leading))
+                found[place] -= self._residual(terms, source, found, index) / (top * _factor(place, leading))
+
+    def _expanded(self, form: Form) -> tuple[dict[MultiIndex, FloatArray], FloatArray]:
+        """Return the Taylor coefficients of the factors of a form and of its source."""
+        lengths = np.ptp(self.sides.problem.domain.bounds, axis=1)
+        terms = {
+            term.multi_index: self._series(term.coefficient) / np.prod(lengths ** np.array(term.multi_index))
+            for term in form.terms
+        }
+        return terms, self._series(form.source)
+
+    def _series(self, expression: sp.Expr) -> FloatArray:
+        symbols, found = self.equation.coordinates, np.zeros((self.degree + 1, self.degree + 1))
+        lengths = np.ptp(self.sides.problem.domain.bounds, axis=1)
+        normal = {f"n_{s.name}": out for s, out in zip(symbols, self.sides.outward, strict=True)}
+        facing = {s: normal[s.name] for s in expression.free_symbols if isinstance(s, Normal)}
+        # Data that switch in the corner itself are those beside it.
+        inside = self.sides.corner - CLOSE * lengths * self.sides.outward
+        there = dict(zip(symbols, map(sp.Float, inside), strict=True))
+        column = expression.subs(facing)
+        for i in range(self.degree + 1):
+            row = column
+            for j in range(self.degree + 1 - i):
+                if row == 0:
+                    break
+                value = float(row.subs(there).evalf())
+                found[i, j] = value * lengths[0] ** i * lengths[1] ** j / (math.factorial(i) * math.factorial(j))
+                row = row.diff(symbols[1])
+            column = column.diff(symbols[0])
+        if not np.isfinite(found).all():
+            raise ProblemError(f"{expression} has no Taylor polynomial in a corner; leave the corner alone.")
+        return found
+
+    def _residual(
+        self, terms: dict[MultiIndex, FloatArray], source: FloatArray, found: FloatArray, index: MultiIndex
+    ) -> float:
+        """Return a Taylor coefficient of a form of the polynomial."""
+        total = float(source[index])
+        for own, factors in terms.items():
+            for p, q in product(range(index[0] + 1), range(index[1] + 1)):
+                place = (index[0] - p + own[0], index[1] - q + own[1])
+                if factors[p, q] and sum(place) <= self.degree:
+                    total += factors[p, q] * _factor(place, own) * found[place]
+        return total
+
+
+def _factor(place: Sequence[int], derivative: MultiIndex) -> float:
+    """Return the factor that a derivative brings to a power."""
+    return float(math.prod(math.perm(power, order) for power, order in zip(place, derivative, strict=True)))
