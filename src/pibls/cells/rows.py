@@ -38,7 +38,8 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides.
+        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides; both
+        turned by the orthogonal factor, where there is one.
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
@@ -54,6 +55,8 @@ class PartRows:
         The equations at the points of the part, and the conditions at theirs.
     balances
         The functions that equations are integrated against.
+    factor
+        Orthogonal factor of the rows of the equations at points, if it is kept.
     """
 
     units: FloatArray
@@ -69,6 +72,7 @@ class PartRows:
     stated_equations: tuple[Stated, ...]
     stated_conditions: tuple[Stated, ...]
     balances: Balances
+    factor: FloatArray | None
 
     def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
@@ -79,7 +83,31 @@ class PartRows:
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
         )
         value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return source, np.concatenate(value), self.balances.integrated(part, given)
+        return _turned(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
+
+
+class _Equations(NamedTuple):
+    """Rows of the equations of a part, their integrals against the tests of balances, and their orthogonal factor."""
+
+    rows: FloatArray
+    tested: FloatArray
+    factor: FloatArray | None
+
+    @classmethod
+    def factored(cls, rows: FloatArray, tested: FloatArray) -> _Equations:
+        """Return rows as a triangle, which says the same in fewer rows, and one row for what no weights can change."""
+        if len(rows) <= rows.shape[1] + 1:
+            return cls(rows, tested, None)
+        factor, triangle = np.linalg.qr(rows)
+        return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
+
+
+def _turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
+    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
+    if factor is None:
+        return source
+    turned = factor.T @ source
+    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
 
 
 class _Held(NamedTuple):
@@ -104,7 +132,7 @@ class Rows(Evaluation):
 
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _alike: dict[Any, FloatArray] = field(default_factory=dict)  # rows of equations by key
+    _alike: dict[Any, _Equations] = field(default_factory=dict)  # by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
@@ -122,12 +150,10 @@ class Rows(Evaluation):
         keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
         equations, made = self._equations(parts, held, keys), iter(self.at(list(self._wanted(parts, held))))
         found = []
-        for part, own, key, equation in zip(parts, held, keys, equations, strict=True):
+        for part, own, key, (equation, tested, factor) in zip(parts, held, keys, equations, strict=True):
             rows, units = self.balance(part)
             source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
-            scales = np.sqrt(part.extent / part.weights)[:, None]
-            inside = [scales / factor * one for factor, one in zip(rows, np.split(equation, len(rows)), strict=True)]
-            means = self.balances.integrated(part, inside)
+            means = self.balances.summed(tested * (part.extent / rows)[:, None])
             given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
             blocks = [
                 [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in _pieces(own)
@@ -137,11 +163,22 @@ class Rows(Evaluation):
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
             besides = self._besides(part, flows, own, blocks)
             stated = tuple(own.inside), tuple(own.conditions)
-            known = (condition, np.concatenate(value), means, given, flows, besides, key, *stated, self.balances)
-            found.append(PartRows(units, equation, source, *known))
+            known = (
+                condition,
+                np.concatenate(value),
+                means,
+                given,
+                flows,
+                besides,
+                key,
+                *stated,
+                self.balances,
+                factor,
+            )
+            found.append(PartRows(units, equation, _turned(factor, source), *known))
         return found
 
-    def _equations(self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]) -> list[FloatArray]:
+    def _equations(self, parts: Sequence[CellPart], held: Sequence[_Held], keys: Sequence[Any]) -> list[_Equations]:
         """Return the rows of the equations; parts with equal keys share them."""
         names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
         new = {name: names.index(name) for name in dict.fromkeys(names) if name not in self._alike}
@@ -152,8 +189,11 @@ class Rows(Evaluation):
         found = {}
         for (name, number), blocks in zip(new.items(), self.at(wanted), strict=True):
             part, inside = parts[number], held[number].inside
-            found[name] = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
-            found[name] /= math.sqrt(part.extent)
+            equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
+            equation /= math.sqrt(part.extent)
+            shares = self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
+            tested = np.stack([shares @ own for own in np.split(equation, len(inside))], axis=1)
+            found[name] = _Equations(equation, tested, None) if name is part else _Equations.factored(equation, tested)
         self._alike.update({key: found[key] for key in keys if key in found})
         return [found[name] if name in found else self._alike[name] for name in names]
 
