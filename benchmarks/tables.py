@@ -19,6 +19,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -41,6 +42,7 @@ COMMANDS = {
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
     "peers": "python -m benchmarks.peers --csv out/peers.csv",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
+    "scale": "python -m benchmarks.scale",
     "settings": "python -m benchmarks.settings --keep",
     "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }
@@ -120,6 +122,22 @@ def machine() -> str:
     """Return the processor and the number of cores in words."""
     known = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
     return f"{known.group(1) if known else platform.processor()}, {os.cpu_count()} cores"
+
+
+def power(value: float | str, digits: int = 0) -> str:
+    """Return a number as docs write it.
+
+    >>> power(2.31e-7), power(2.31e-7, 1), power("0.2")
+    ('2e-7', '2.3e-7', '2e-1')
+    """
+    number, exponent = f"{float(value):.{digits}e}".split("e")
+    return f"{number}e{int(exponent)}"
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table as docs write it."""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("|  |", "| |").replace(" --- ", "---")
 
 
 def pages() -> list[Path]:

@@ -9,7 +9,8 @@ from statistics import median
 
 from benchmarks.paper_words import PAPER_TABLES
 from benchmarks.runner import ROUND_OFF
-from benchmarks.tables import Results, Row, results
+from benchmarks.scale_words import SCALE_TABLES
+from benchmarks.tables import Results, Row, power, results, table
 
 STUDIED = ("advection", "poisson_star", "diffusion_reaction")
 TITLES = {
@@ -21,21 +22,6 @@ TITLES = {
     "stokes": "Stokes, three fields",
     "biharmonic": "biharmonic",
 }
-
-
-def power(value: float | str, digits: int = 0) -> str:
-    """Return a number as docs write it.
-
-    >>> power(2.31e-7), power(2.31e-7, 1), power("0.2")
-    ('2e-7', '2.3e-7', '2e-1')
-    """
-    number, exponent = f"{float(value):.{digits}e}".split("e")
-    return f"{number}e{int(exponent)}"
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("|  |", "| |").replace(" --- ", "---")
 
 
 def _words(text: str) -> str:
@@ -91,7 +77,7 @@ def linear() -> str:
         small = [power(value) for value in (median(errors), max(errors), median(estimates))]
         nodes = median(_numbers(rows, "nodes"))
         lines.append([name, *small, _statuses(rows), f"{median(_numbers(rows, 'seconds')):.2f}", f"{nodes:.0f}"])
-    return _table(heads, lines)
+    return table(heads, lines)
 
 
 def linear_words() -> str:
@@ -120,7 +106,7 @@ def accuracy() -> str:
         if int(row["enhancement"]):
             title += ", half of the nodes enhancement nodes"
         lines.append([title, f"{row['rows']} × {row['weights']}", power(row["error"]), power(row["worst"])])
-    return _table(("problem", "rows × weights", "median", "worst"), lines)
+    return table(("problem", "rows × weights", "median", "worst"), lines)
 
 
 def few() -> str:
@@ -157,14 +143,14 @@ def cells() -> str:
         [r["cells"], r["weights"], f"{float(r['seconds']):.1f}", f"{float(r['gib']):.1f}", power(r["error"])]
         for r in results("cells").rows
     ]
-    return _table(("cells", "weights", "s", "GiB", "true error"), lines)
+    return table(("cells", "weights", "s", "GiB", "true error"), lines)
 
 
 def everyday() -> str:
     """Return plain solve over everyday problems, a line each."""
     rows = _everyday()
     lines = [[r["problem"], r["status"], power(r["error"]), power(r["estimate"])] for r in rows]
-    return _table(("problem", "status", "true error", "estimate"), lines)
+    return table(("problem", "status", "true error", "estimate"), lines)
 
 
 def _everyday() -> list[Row]:
@@ -203,7 +189,7 @@ def nonlinear() -> str:
             cells += [f"{met}/{len(rows)}", power(median(errors), 1), power(max(errors), 1)]
             cells.append(f"{median(_numbers(rows, 'seconds')):.1f}")
         lines.append(cells)
-    return _table(("problem", *heads, "at 1e-9: converged", *heads[1:]), lines)
+    return table(("problem", *heads, "at 1e-9: converged", *heads[1:]), lines)
 
 
 def nonlinear_words() -> str:
@@ -222,7 +208,7 @@ def evolution() -> str:
         ratio = f"{float(r['estimate']) / float(r['error']):.2f}"
         facts = (way, r["status"], power(r["error"]), ratio, r["nodes"], f"{float(r['seconds']):.1f}")
         lines.append([r["problem"], power(r["tol"]), *facts])
-    return _table(("problem", "tol", "way", "status", "error", "estimate / error", "features", "s"), lines)
+    return table(("problem", "tol", "way", "status", "error", "estimate / error", "features", "s"), lines)
 
 
 def gpu() -> str:
@@ -231,7 +217,7 @@ def gpu() -> str:
         [r["nodes"], f"{r['device']} s", f"{r['processor']} s", "1" if r["error"] == "1" else power(r["error"])]
         for r in results("gpu").rows
     ]
-    return _table(("nodes", "H200", "16 cores", "true error"), lines)
+    return table(("nodes", "H200", "16 cores", "true error"), lines)
 
 
 def inverse_bound() -> str:
@@ -240,7 +226,7 @@ def inverse_bound() -> str:
         [f"`{r['problem']}`", r["unknown"], power(r["error"], 1), f"{float(r['over_bound']):.2f}"]
         for r in results("inverse_bound").rows
     ]
-    return _table(("problem", "unknown", "median relative error", "over the bound"), lines)
+    return table(("problem", "unknown", "median relative error", "over the bound"), lines)
 
 
 def inverse_coverage() -> str:
@@ -252,7 +238,7 @@ def inverse_coverage() -> str:
         if spoiled is not None:
             what = f"band of {unknown.removesuffix('()')}" if unknown.endswith("()") else f"interval of {unknown}"
             lines.append([f"`{problem}`", what, *(f"{float(own['held']):.1%}" for own in (row, spoiled))])
-    return _table(("problem", "95 %", "held", "held with 10 % outliers"), lines)
+    return table(("problem", "95 %", "held", "held with 10 % outliers"), lines)
 
 
 def inverse_starts() -> str:
@@ -262,7 +248,7 @@ def inverse_starts() -> str:
         solves, elsewhere, silent = (int(r[key]) for key in ("solves", "elsewhere", "silent"))
         counts = (solves - elsewhere, elsewhere - silent, silent)
         lines.append([f"`{r['problem']}`", r["unknown"], *map(str, counts), f"{float(r['seconds']):.1f}"])
-    return _table(
+    return table(
         ("problem", "unknown", "at the truth", "elsewhere, and say so", "elsewhere in silence", "median seconds"), lines
     )
 
@@ -276,7 +262,7 @@ def windows() -> str:
         ]
         for r in results("windows").rows
     ]
-    return _table(("window", "unknown", "median relative error", "held", "errors over deviations", "s"), lines)
+    return table(("window", "unknown", "median relative error", "held", "errors over deviations", "s"), lines)
 
 
 def peers_inverse() -> str:
@@ -292,7 +278,7 @@ def peers_inverse() -> str:
         ]
         for r in results("peers_inverse").rows
     ]
-    return _table(("problem", "unknown", "solver", "relative error", "s", "setting"), lines)
+    return table(("problem", "unknown", "solver", "relative error", "s", "setting"), lines)
 
 
 def settings() -> str:
@@ -303,7 +289,7 @@ def settings() -> str:
         groups.setdefault(row["constant"].partition("/")[0], []).append(row)
     groups["all"] = found.rows
     counts = [[name, *(str(sum(r["matters"] == kind for r in own)) for kind in kinds)] for name, own in groups.items()]
-    return _table(("package", "change something", "change nothing", "read by no problem that was tried"), counts)
+    return table(("package", "change something", "change nothing", "read by no problem that was tried"), counts)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -314,4 +300,4 @@ TABLES: dict[str, Callable[[], str]] = {
         *(inverse_bound, inverse_coverage, inverse_starts),
         *(peers_inverse, windows, settings),
     )
-} | PAPER_TABLES
+} | {**PAPER_TABLES, **SCALE_TABLES}

@@ -76,3 +76,25 @@ def test_materials_with_different_laws_share_their_flux():
     solution = pb.solve(pb.Problem(sp.Eq(pb.div([flux]), 0), line, conditions, exact=exact), tol=1e-4)
     assert solution.status == "converged"
     assert solution.true_error() < 3e-4
+
+
+def test_a_conserved_field_of_first_order_keeps_its_flux_and_not_its_value():
+    w, line = pb.field("w", x), pb.Interval((x, 0, 1))
+    exact = halves(sp.exp(-x / 2), 4 * sp.exp(-sp.Rational(1, 4) - 2 * (x - HALF)))
+    equation = sp.Eq(pb.div([halves(2, HALF) * w]), -w)
+    solution = pb.solve(pb.Problem(equation, line, [pb.Dirichlet(w, 1, on=line.left)], exact=exact), tol=1e-6)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+def test_so_does_one_that_is_carried_along_in_time():
+    h, line = pb.field("h", x, t), pb.Interval((x, 0, 1))
+    speed = halves(2, HALF)
+    exact = halves(
+        1 + sp.sin(3 * t - sp.Rational(3, 2) * x) / 2, 4 + 2 * sp.sin(3 * t - sp.Rational(3, 4) - 6 * (x - HALF))
+    )
+    conditions = [pb.Dirichlet(h, exact.subs(x, 0), on=line.left), pb.Initial(h, exact.subs(t, 0))]
+    equation = sp.Eq(h.diff(t) + pb.div([speed * h]), 0)
+    solution = pb.solve(pb.Problem(equation, line * pb.TimeInterval(t, 0, 1), conditions, exact=exact), tol=1e-5)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-5

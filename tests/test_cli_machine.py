@@ -27,6 +27,7 @@ HEALTHY = {
     "thread_variables": {},
     "versions": {"torch": "2"},
 }
+SMALL = {"seconds": 0.02, "nodes": 100, "share": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,7 @@ def test_devices_are_told_with_memory_and_speed_or_refused_in_words(monkeypatch)
     backends = SimpleNamespace(mps=Device(False))
     torch = SimpleNamespace(cuda=cuda, backends=backends, xpu=Device(True), ones=ones, float64=float)
     monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr("pibls.cli.doctor._small_solve", lambda gflops: SMALL)  # which would use that torch
     monkeypatch.setattr("pibls.cli.doctor._ON_GPU", 8)
     text = call("doctor").stdout
     assert re.search(r"GPU +H200, 128 GiB, \d+ GFLOP/s in double precision; mps: solves need double precision", text)
@@ -104,6 +106,7 @@ def test_devices_are_told_with_memory_and_speed_or_refused_in_words(monkeypatch)
 
 def test_doctor_in_words_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("pibls.cli.doctor._small_solve", lambda gflops: SMALL)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     text = call("doctor").stdout
     for words in ("numpy ", "cores ", "BLAS ", "memory ", "GPU              none", "GFLOP/s", "OMP_NUM_THREADS=1"):

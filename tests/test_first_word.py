@@ -195,3 +195,20 @@ def test_a_run_backwards_is_told_with_the_growth_of_waves() -> None:
     backwards = pb.Problem(sp.Eq(h.diff(t), -h.diff(x, 2)), LINE * pb.TimeInterval(t, 0, 1), conditions)
     # On half sides of 1/2, waves of 100 and 1000 radians grow by their squares, 200² and 2000².
     assert "exp(4e+04 t), with 1000 as exp(4e+06 t)" in pb.solve(backwards, tol=1e-3).diagnostics.message
+
+
+@pytest.mark.parametrize("rate", [0, 40], ids=["kept", "decaying"])
+@pytest.mark.parametrize("speed", [1, 1 + x], ids=["even", "varying"])
+def test_a_condition_where_a_field_leaves_contradicts_what_is_carried_there(rate: int, speed: Any) -> None:
+    equation = sp.Eq(h.diff(t) + speed * h.diff(x) + rate * h, 0)
+    start, left = pb.Initial(h, sp.sin(sp.pi * x) ** 2), pb.Dirichlet(h, 0, on=LINE.left)
+    told = first_word(pb.Problem(equation, TUBE, [start, left, pb.Dirichlet(h, 1, on=LINE.right)]))
+    assert "is carried out at x = 1, where a condition says 1" in told
+    assert not first_word(pb.Problem(equation, TUBE, [start, left]))
+
+
+@pytest.mark.parametrize("rate", [0, 40], ids=["kept", "decaying"])
+def test_a_condition_that_says_what_is_carried_there_is_none_too_many(rate: int) -> None:
+    exact = sp.sin(3 * (x - t)) * sp.exp(-rate * t)
+    equation = sp.Eq(h.diff(t) + h.diff(x) + rate * h, 0)
+    assert not first_word(pb.Problem(equation, TUBE, [pb.Initial(h, sp.sin(3 * x)), pb.Dirichlet(h, exact)]))

@@ -1,8 +1,8 @@
 """The problems that the library is measured by, in sets.
 
-Nothing may be chosen by the held-out, fresh and unseen sets: they are there to be measured. Each of their problems is
-ill-posed, or has a closed form, a series, or a reference by SciPy; ``tests/test_unseen.py`` makes sure that the
-references of the unseen ones fulfil the equations.
+Nothing may be chosen by the held-out, fresh and unseen sets, nor by those whose names end in ``aside``: they are there
+to be measured. Each of their problems is ill-posed, or has a closed form, a series, or a reference by SciPy;
+``tests/test_unseen.py`` and ``tests/test_strangers.py`` make sure that references fulfil the equations.
 """
 
 from __future__ import annotations

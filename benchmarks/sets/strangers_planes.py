@@ -188,18 +188,15 @@ def weave_of_two_threads() -> pb.Problem:
     return pb.Problem(equation, SQUARE, conditions, exact=exact)
 
 
-@case("periodic")
-def ring_road_of_air() -> pb.Problem:
-    """Let smoke drift around a strip that closes on itself, between a floor that takes it up and an open top."""
-    strip = pb.Rectangle((x, 0, 2 * sp.pi), (y, 0, 1))
-    exact = 1 + sp.sin(x) * (1 + y**2) + sp.cos(2 * x) * sp.exp(-y)
-    operator = -pb.laplacian(u) + 5 * (1 + y) * u.diff(x) + u
-    conditions = [
-        pb.Periodic(u, x),
-        told(2 * u + slope, {u: exact}, strip, strip.bottom),
-        told(slope, {u: exact}, strip, strip.top),
-    ]
-    return posed(operator, {u: exact}, strip, conditions)
+@case("interfaces")
+def cars_at_a_speed_limit() -> pb.Problem:
+    """Let cars on many lanes come to a limit that is a fourth of their speed: as many pass, so that they are denser."""
+    limit = R(1, 2)
+    speed = sp.Piecewise((2, x < limit), (R(1, 2), True))
+    before, behind = sp.exp(-x / 2), 4 * sp.exp(-R(1, 4) - 2 * (x - limit))
+    exact = (1 + y) * sp.Piecewise((before, x < limit), (behind, True))
+    leaving = sp.Eq(pb.div([speed * u, 0]), -u)
+    return pb.Problem(leaving, SQUARE, [pb.Dirichlet(u, 1 + y, on=SQUARE.left)], exact=exact)
 
 
 # Transport and waves --------------------------------------------------------------------------------------------------

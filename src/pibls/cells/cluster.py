@@ -31,6 +31,7 @@ from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.refinement.standards import NEGLIGIBLE
+from pibls.runtime import blas_threads
 from pibls.solvers.elimination import DependentError
 
 __all__ = ["ClusterSolver", "ClusterWorkers"]
@@ -213,7 +214,8 @@ class ClusterSolver(TreeSolver):
         parts = self.layout.parts_of(leaves(root))
         if not workers or len(parts) < _PER_WORKER**2 * len(workers):
             self._far = None
-            return super().solve(root)
+            with blas_threads(1):
+                return super().solve(root)
         pieces = _cut(root, lambda leaf: len(self.layout.parts(leaf)), _PER_WORKER * len(workers))
         found = None
         while found is None:

@@ -25,7 +25,6 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
-_FLAT = 0.5  # share of a circle around a point of a flat face that is inside
 _MOST = 128  # largest number of rows for blunt edges
 _RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
 
@@ -178,7 +177,7 @@ def ridges(groups: Sequence[Iterable[Part]], shape: Domain) -> FloatArray:
     flat = [[_plane(patch) for part in group for patch in part.patches] for group in groups]
     for own, other in combinations(flat, 2):
         for one, two in product(own, other):
-            found += [_along(shape, one, two, 0.0, _FLAT)] if one is not None and two is not None else []
+            found += [_along(shape, one, two, 0.0, 1 / 2)] if one is not None and two is not None else []
     edges = _joined(np.concatenate(found), shape)
     return edges[np.lexsort(_rounded(edges).reshape(len(edges), 6).T[::-1])]
 

@@ -76,11 +76,12 @@ class Fluxes:
         if law is not None:
             scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
-        if order == 0:
+        is_flux = self._is_flux(face, number, order)
+        if order == 0 and not is_flux:
             return [(number, (0,) * face.points.shape[1], 1.0)]
         if carried := self.carried(face):
             return carried
-        if self._is_flux(face, number, order):
+        if is_flux:
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
         if face.normals is None:
@@ -136,9 +137,13 @@ class Fluxes:
         found = []
         for number, orders in enumerate(self._space_orders):
             # A field that the flux of another field's equation contains is continuous with that flux.
-            carried = orders == 1 and self._fluxes
+            carried = orders == 1 and self._is_contained(number)
             found += [(number, order) for order in range(0 if carried else orders)]
         return found
+
+    def _is_contained(self, number: int) -> bool:
+        """Return whether a field of first order is part of the flux of another field, as a pressure is."""
+        return bool(self.rows.analysis.carriers) and (number, 0) not in self._fluxes
 
     @cached_property
     def _space_orders(self) -> list[int]:
@@ -147,14 +152,15 @@ class Fluxes:
 
     @cached_property
     def _fluxes(self) -> dict[tuple[int, int], int]:
-        """The equation whose flux is continuous, by field and order."""
-        names = self.rows.problem.field_names
-        return {(names.index(name), 1): i for name, i in self.rows.analysis.carriers.items()}
+        """The equation whose flux is continuous, by field and order: in place of the slope, or of the value."""
+        names, own = self.rows.problem.field_names, self.rows.analysis
+        found = {(names.index(name), 1): i for name, i in own.carriers.items()}
+        return found | {(names.index(name), 0): i for name, i in own.conserved.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of the normal flux on one side of a face."""
         i, X, normals, found = (
-            self._fluxes[number, 1],
+            self._fluxes.get((number, 1), self._fluxes.get((number, 0), 0)),
             self.rows.traces.inward(part, face),
             self.rows.traces.normals(face),
             [],
@@ -190,7 +196,8 @@ class Fluxes:
                 np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self._flux(part, face, number) if n == number))
                 for part in (face.below, face.above)
             ]
-            self._scales[face, number] = float(np.sqrt(max(sides[0] * sides[1], 1e-300)))
+            # A flux may vanish on one side, or at the first state.
+            self._scales[face, number] = float(np.sqrt(sides[0] * sides[1]) or max(sides) or 1.0)
         return self._scales[face, number]
 
     def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -246,7 +253,7 @@ class Fluxes:
         """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
         if self.laws.of(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
-        if order and self._is_flux(face, number, order):
+        if self._is_flux(face, number, order):
             share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)
             return share * self._scale(face, number) if self._fluxes[number, order] == i else 0.0
         if face.normals is None:
@@ -254,7 +261,7 @@ class Fluxes:
             if value is None:
                 return 0.0
             return _mean(face.weights, value) / self._share_of_flux(part, face, number, order)
-        if order == 0 and not (self._space_orders[number] == 1 and self._fluxes):
+        if order == 0 and not (self._space_orders[number] == 1 and self._is_contained(number)):
             normal = face.normals.T
             ones = [(self.rows.along(axis, 1), own) for axis, own in enumerate(normal)]
             return sum(

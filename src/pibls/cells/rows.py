@@ -95,7 +95,7 @@ class _Equations(NamedTuple):
 
     @classmethod
     def factored(cls, rows: FloatArray, tested: FloatArray) -> _Equations:
-        """Return rows as a triangle, which says the same in fewer rows, and one row for what no weights can change."""
+        """Return rows as a triangle, and one row of zeros, whose residual no weights can change."""
         if len(rows) <= rows.shape[1] + 1:
             return cls(rows, tested, None)
         factor, triangle = np.linalg.qr(rows)

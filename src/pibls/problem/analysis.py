@@ -69,6 +69,22 @@ class Analysis:
         return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
 
     @cached_property
+    def conserved(self) -> dict[str, int]:
+        """The number of the equation that conserves each field of first order in space, if it is a divergence of it.
+
+        Its flux is continuous, not the field.
+        """
+        found, space = {}, len(self.problem.domain.space)
+        for i, flux in enumerate(self.fluxes):
+            names = set() if flux is None else {term.field for term in flux.terms}
+            if flux is None or len(names) != 1 or any(any(term.multi_index) for term in flux.terms):
+                continue
+            (name,) = names
+            if self.orders[self.problem.field_names.index(name), :space].max() == 1:
+                found[name] = i
+        return found
+
+    @cached_property
     def waves(self) -> frozenset[int]:
         """The numbers of equations like u_tt = c² u_xx, not written as a divergence: slopes are continuous in them.
 

@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessP
 from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for_end
+from multiprocessing.context import BaseContext
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -82,8 +83,7 @@ class _Pool:
 
     def __init__(self, work: Callable[[Any], Any], count: int) -> None:
         self.packed = bytes(ForkingPickler.dumps(work))
-        context = multiprocessing.get_context("spawn")
-        self.executor = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(self.packed,))
+        self.executor = ProcessPoolExecutor(count, _context(), initializer=_begin, initargs=(self.packed,))
 
     def submitted(self, task: Any) -> Future[Any]:
         """Return the result of a task in the future."""
@@ -99,6 +99,15 @@ class _Pool:
     def end(self) -> None:
         """Wait until all processes have ended."""
         self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _context() -> BaseContext:
+    """Return the way to start processes: from one that has imported all this, if the system allows it."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pibls.sweeps.solving"])
+    return context
 
 
 @contextmanager

@@ -149,7 +149,7 @@ class _Asked:
         work = Solving(self.make, self.options, folder, taking)
         first = None
         with suppress(Exception):  # of a function of the user; the point tells of it in its turn
-            first = work.made(next(self.points()))
+            first = None if folder is None else work.made(next(self.points()))
         if folder is not None and first is not None:
             file_of(folder, first, {}, {})
         return work

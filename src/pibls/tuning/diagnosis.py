@@ -53,7 +53,8 @@ def solve_by_cells(
 ) -> Solution:
     """Solve a problem by cells; where the solution is in doubt, find out whether the problem is to blame."""
     common: dict[str, Any] = {"seed": seed, "report": lambda *facts: report(Progress(*facts)), "nodes": nodes}
-    with blas_threads(most=1):
+    # The fronts of subtrees are large matrices, which are joined on all cores.
+    with blas_threads(most=1 if cluster is None else None):
         if not problem.is_linear:
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:

@@ -1,12 +1,13 @@
-"""Characteristics of one field that is carried along: where they enter without a condition, and where they meet.
+"""Characteristics of one field that is carried along: where they enter and leave, and where they meet.
 
 An evolution u_t + a·∇u = s carries values with the velocity a. Where it enters the domain, values must be given. Where
-a depends on u, characteristics may meet: the solution becomes infinitely steep there, and none that is smooth goes on.
+it leaves, a condition is one too many, and contradicts what is carried there unless it says the same. Where a depends
+on u, characteristics may meet: the solution becomes infinitely steep there, and none that is smooth goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
-from pibls.problem import Opposite
+from pibls.problem import OnPart, Opposite
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def carried(evolution: Evolution) -> str:
-    """Say where values are carried in that no condition gives, or when characteristics meet; else an empty text.
+    """Say where values enter that no condition gives, or leave against one, or when characteristics meet; else nothing.
 
     >>> import pibls as pb
     >>> from pibls.evolution import find_evolution
@@ -51,7 +52,7 @@ def carried(evolution: Evolution) -> str:
     if any(own.free_symbols & {slot.symbol for slot in slots} for own in velocity.values()):
         return ""
     try:
-        return _entering(evolution, name, velocity) or _meeting(evolution, name, velocity)
+        return _entering(evolution, name, velocity) or _along(evolution, name, velocity)
     except PiblsError:
         return ""  # speeds may be infinite somewhere
 
@@ -84,27 +85,74 @@ def _entering(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) ->
     )
 
 
-def _meeting(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) -> str:
-    """Say when and where characteristics that start at the first time meet on a line; an empty text if none do."""
+def _along(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) -> str:
+    """Follow characteristics from the first time on a line; say when some meet, or leave against a condition."""
     state = next((slot for slot in evolution.slots if not sum(slot.multi_index)), None)
     space, (start, stop) = evolution.problem.domain.space, evolution.limits
-    if state is None or len(space) != 1 or not any(state.symbol in own.free_symbols for own in velocity.values()):
-        return ""
-    ((slope, speed),) = velocity.items()
-    (x,), u = space, state.symbol
-    given = evolution.initial.get(state.state)
+    given = None if len(space) != 1 else evolution.initial.get((name, 0))
     if given is None or given.atoms(sp.core.function.AppliedUndef):
         return ""
+    ((slope, speed),) = velocity.items()
+    (x,), u = space, sp.Dummy() if state is None else state.symbol
     source = evolution.rates[name].xreplace({slope.symbol: sp.S.Zero})
     wanted = [speed, source, *(own.diff(by) for own in (speed, source) for by in (x, u))]
     functions = [compile_function(own, evolution.problem.domain.coordinates, (u,)) for own in wanted]
     X = np.column_stack([evolution.space.sample(POINTS, "kronecker", 1), np.full(POINTS, start)])
     first = [compile_function(own, evolution.problem.domain.coordinates)(X) for own in (given, given.diff(x))]
-    bounds = evolution.space.bounds[0]
-    is_round = any(isinstance(s.place, Opposite) for s in evolution.boundary)
-    within = np.array([-np.inf, np.inf]) if is_round else bounds + PLAIN * np.ptp(bounds) * np.array([-1.0, 1.0])
     begun = np.stack([X[:, 0], first[0], np.ones(len(X)), first[1]])
-    time, place = _first_meeting(functions, begun, np.linspace(start, stop, POINTS), within)
+    times = np.linspace(start, stop, POINTS)
+    courses = _followed(functions, begun, times)
+    is_round = any(isinstance(s.place, Opposite) for s in evolution.boundary)
+    told = "" if not speed.has(u) else _meeting(evolution, name, courses, times, is_round)
+    return told or ("" if is_round else _leaving(evolution, name, courses, times))
+
+
+def _leaving(evolution: Evolution, name: str, courses: Any, times: FloatArray) -> str:
+    """Say where a value that is carried out of the domain contradicts a condition there."""
+    from scipy.optimize import brentq
+
+    every = courses(times)
+    for side, end in zip((-1.0, 1.0), evolution.space.bounds[0].tolist(), strict=True):
+        beyond = side * (every[:, 0] - end) > 0
+        left = np.flatnonzero(beyond.any(axis=0) & ~beyond[0])
+        after = beyond[:, left].argmax(axis=0)
+        spans = zip(left, times[after - 1], times[after], strict=True)
+        when = np.array([brentq(lambda t, k=k, end=end: courses(t)[0, k] - end, *ends) for k, *ends in spans])
+        leaving = np.array([courses(time)[1, k] for time, k in zip(when, left, strict=True)])
+        given = _given_at(evolution, name, np.column_stack([np.full(len(when), end), when]))
+        gap = np.nan_to_num(np.abs(given - leaving))
+        if gap.max(initial=0.0) > SLIGHT * np.abs(every[:, 1]).max():
+            (x, t), k = evolution.problem.domain.coordinates, int(gap.argmax())
+            return (
+                f"The conditions contradict each other: at {t} = {when[k]:.3g} the value {leaving[k]:.3g} of {name} is "
+                f"carried out at {x} = {end:.3g}, where a condition says {given[k]:.3g}. Where {name} leaves, none is "
+                "needed: remove it, or check the sign of the speed."
+            )
+    return ""
+
+
+def _given_at(evolution: Evolution, name: str, X: FloatArray) -> FloatArray:
+    """Return the values that conditions give a field at points of the boundary; NaN where none does."""
+    found = np.full(len(X), np.nan)
+    for statement in evolution.boundary:
+        form, place = statement.form, statement.place
+        terms = [(term.field, term.order) for term in form.terms]
+        if not isinstance(place, OnPart) or not form.is_linear or terms != [(name, 0)] or not len(X):
+            continue
+        mine = np.flatnonzero(place.part.contains(X))
+        if len(mine):
+            normals = place.part.normals(X[mine])
+            found[mine] = 0.0 - form.source_function(X[mine], normals) / form.coefficient_functions[0](
+                X[mine], normals, []
+            )
+    return found
+
+
+def _meeting(evolution: Evolution, name: str, courses: Any, times: FloatArray, is_round: bool) -> str:
+    """Say when and where characteristics meet; an empty text if none do."""
+    bounds, (x,) = evolution.space.bounds[0], evolution.problem.domain.space
+    within = np.array([-np.inf, np.inf]) if is_round else bounds + PLAIN * np.ptp(bounds) * np.array([-1.0, 1.0])
+    time, place = _first_meeting(courses(times[:-1]), times, within)
     if not np.isfinite(time):
         return ""
     place = bounds[0] + (place - bounds[0]) % np.ptp(bounds) if is_round else place
@@ -115,13 +163,10 @@ def _meeting(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) -> 
     )
 
 
-def _first_meeting(
-    functions: Sequence[Any], begun: FloatArray, times: FloatArray, within: FloatArray
-) -> tuple[float, float]:
-    """Return when and where neighbouring characteristics first meet: where the derivative of place by start vanishes.
+def _followed(functions: Sequence[Any], begun: FloatArray, times: FloatArray) -> Callable[[Any], FloatArray]:
+    """Return a function of times that gives characteristics, shape (times, 4, characteristics).
 
-    The rows that they begin with are place, value, and the derivatives of both by the place at first. Those that have
-    left the domain meet no more.
+    The rows that they begin with are place, value, and the derivatives of both by the place at first.
     """
     from scipy.integrate import solve_ivp
 
@@ -134,9 +179,18 @@ def _first_meeting(
         return np.concatenate([speed, source, speed_x * apart + speed_u * steep, source_x * apart + source_u * steep])
 
     sizes = PLAIN**2 * np.abs(begun).max(axis=1) + np.finfo(np.float64).tiny
-    options = {"t_eval": times[:-1], "rtol": PLAIN**2, "atol": np.repeat(sizes, count)}
+    options = {"dense_output": True, "rtol": PLAIN**2, "atol": np.repeat(sizes, count)}
     found = solve_ivp(rate, (times[0], times[-1]), begun.ravel(), **options)
-    place, _, apart, _ = np.moveaxis(found.y.T.reshape(-1, 4, count), 1, 0)
+    # What ends early, as in a blow-up, stays as it ended.
+    return lambda t: found.sol(np.minimum(t, found.t[-1])).T.reshape(*np.shape(t), 4, count)
+
+
+def _first_meeting(courses: FloatArray, times: FloatArray, within: FloatArray) -> tuple[float, float]:
+    """Return when and where neighbouring characteristics first meet: where the derivative of place by start vanishes.
+
+    Those that have left the domain meet no more.
+    """
+    place, apart = courses[:, 0], courses[:, 2]
     inside = np.logical_and.accumulate((place >= within[0]) & (place <= within[1]), axis=0)
     apart = np.where(inside, apart, np.inf)
     crossed = np.flatnonzero(apart.min(axis=1, initial=np.inf) <= 0)
