@@ -32,7 +32,7 @@ from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
-from pibls.features.reference import SINES, draw_reference
+from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 
@@ -40,7 +40,7 @@ KINDS = {"square": (2, 13), "cube": (3, 8)}  # dimension, and degree of the func
 SIDES = {"square": [8, 12, 16, 24, 32, 48, 64, 98, 128, 192, 256, 308], "cube": [3, 4, 6, 8, 10, 12, 16]}
 WAVES = {"square": 30.0, "cube": 6.0}
 Clock = Callable[[], float]
-PRODUCT = {False: 2000, True: 8192}  # size of the matrix product, on a processor and on a device
+PRODUCT = {False: 2000, True: 8192}  # size of the matrix product, on a processor and on a GPU
 
 
 @dataclass(eq=False)
@@ -94,7 +94,7 @@ def even(cell: Cell, counts: tuple[int, ...]) -> Cell:
 
 def product_rate(device: str | None, clock: Clock = time.perf_counter) -> float:
     """Return the operations a second of a matrix product, best of three, on the device or on the threads at hand."""
-    size, seconds = PRODUCT[device is not None], []
+    size, seconds = PRODUCT[device not in (None, "cpu")], []
     if device is None:
         A: Any = np.random.default_rng(0).standard_normal((size, size))
     else:
@@ -149,28 +149,38 @@ def clients(processes: int | None) -> Iterator[Any]:
         yield client
 
 
+def solved(kind: str, side: int, nodes: Cells, client: Any, clock: Clock) -> tuple[TreeSolver, Fit, float, float]:
+    """Solve on an even tree: the solver, the solution, seconds, and bytes that came from workers."""
+    dimension, degree = KINDS[kind]
+    rows = Rows(Layout(problem_of(kind), draw_reference(dimension, degree, 0, nodes)))
+    counting = Counting(client)
+    solver = TreeSolver(rows) if client is None else ClusterSolver(rows, client=counting)
+    root = even(solver.layout.root, (side,) * dimension)
+    start = clock()
+    fit = solver.solve(root)
+    return solver, fit, clock() - start, counting.moved
+
+
 def runs(options: argparse.Namespace, client: Any) -> Iterator[dict[str, Any]]:
     """Solve on one tree after another, while the next one is expected to fit into the seconds."""
     alone = options.device is None and client is None and options.threads == 1
     clock = time.process_time if alone else time.perf_counter
-    on = options.name or options.device or f"{options.processes or options.threads} cores"
+    crew = f"{options.processes} Dask workers" if client is not None else f"{options.threads} cores"
+    on = options.name or options.device or crew
     for kind in options.kinds:
         dimension, degree = KINDS[kind]
         nodes = replace(SINES, device=options.device)
         rate = product_rate(options.device, clock) if client is None else rate_of_workers(client)
         leaf = leaf_of(TreeSolver(Rows(Layout(problem_of(kind), draw_reference(dimension, degree, 0)))), kind)
+        # Trees that are too small for a cluster are solved here, and tell nothing of it.
+        sides = [side for side in SIDES[kind] if side**dimension >= 16 * (options.processes or 0)]
+        solved(kind, sides[0], nodes, client, clock)  # once without a clock, as workers and devices have much to load
         begun, before = time.perf_counter(), None
-        for side in SIDES[kind]:
+        for side in sides:
             counts = total(leaf, side, 4 * (options.processes or 1))
             if before and time.perf_counter() - begun + before[0] * counts.flops / before[1] > options.seconds:
                 break
-            rows = Rows(Layout(problem_of(kind), draw_reference(dimension, degree, 0, nodes)))
-            counting = Counting(client)
-            solver = TreeSolver(rows) if client is None else ClusterSolver(rows, client=counting)
-            root = even(solver.layout.root, (side,) * dimension)
-            start = clock()
-            fit = solver.solve(root)
-            seconds = clock() - start
+            solver, fit, seconds, moved = solved(kind, side, nodes, client, clock)
             before = seconds, counts.flops
             yield {
                 "on": on,
@@ -180,7 +190,7 @@ def runs(options: argparse.Namespace, client: Any) -> Iterator[dict[str, Any]]:
                 "weights": fit.unknowns,
                 "seconds": seconds,
                 "gib": solver.memory / 2**30,
-                "moved_mib": counting.moved / 2**20,
+                "moved_mib": moved / 2**20,
                 "gflop": counts.flops / 1e9,
                 "share": counts.flops / seconds / rate,
                 "product": rate / 1e9,

@@ -26,7 +26,7 @@ class Alone:
     __module__ = "distributed.alone"
 
     def __init__(self, workers=2):
-        self.names, self.sent, self.calls = [f"here:{n}" for n in range(workers)], [], []
+        self.names, self.sent, self.calls = [f"machine {n}:1" for n in range(workers)], [], []
 
     def nthreads(self):
         return dict.fromkeys(self.names, 1)
@@ -95,8 +95,8 @@ def test_subtrees_apart_make_the_solution_of_the_whole_tree(name, monkeypatch):
     assert far.weakest()[0] == pytest.approx(near.weakest()[0], rel=0.5)
     made = [owner for function, owner in client.calls if function == "made"]
     assert len(made) == 8
-    assert {tuple(owner) for owner in made} == {("here:0",), ("here:1",)}
-    assert far.memory > 0.5 * near.memory
+    assert {tuple(owner) for owner in made} == {("machine 0:1",), ("machine 1:1",)}
+    assert near.memory / 3 < far.memory < near.memory
 
 
 def test_only_fronts_and_weights_travel():
@@ -104,8 +104,11 @@ def test_only_fronts_and_weights_travel():
     client = Alone()
     solver = ClusterSolver(rows, client=client)
     solver.solve(root)
-    factors = solver.memory
+    factors = 2 * solver.memory
     assert sum(map(len, client.sent)) < 0.4 * factors
+    more = ClusterSolver(rows, client=Alone(4))
+    more.solve(root)
+    assert more.memory < 0.7 * solver.memory  # of each machine, twice as many of them
 
 
 def test_a_problem_without_a_unique_solution_is_seen_from_afar():

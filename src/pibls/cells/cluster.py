@@ -51,11 +51,6 @@ class ClusterWorkers:
         """Addresses of all workers, in order."""
         return sorted(self.client.nthreads())
 
-    @property
-    def machines(self) -> int:
-        """How many machines they run on."""
-        return len({address.rpartition(":")[0] for address in self.workers})
-
     def told(self, what: Any) -> Any:
         """Return something as the result of a task: workers pass it on, and it is not lost with any of them."""
         return self.client.submit(_same, what, pure=False)
@@ -86,6 +81,7 @@ class _Piece:
     owner: str
     subtree: Any  # the future of a Subtree
     parts: tuple[CellPart, ...]
+    numbers: float  # that it holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +99,16 @@ class _FarTree:
     crew: ClusterWorkers
     pieces: list[_Piece]
     tree: FactoredTree
-    numbers: float
     count: int
+
+    @property
+    def numbers(self) -> float:
+        """Numbers that the fullest machine holds."""
+        machines: dict[str, float] = {}
+        for piece in self.pieces:
+            machine = piece.owner.rpartition(":")[0]
+            machines[machine] = machines.get(machine, 0.0) + piece.numbers
+        return max(machines.values())
 
     def each(self, function: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         """Have the owner of every subtree call a function of it."""
@@ -200,12 +204,8 @@ class ClusterSolver(TreeSolver):
 
     @property
     def memory(self) -> float:
-        """Bytes held by the last solution on each machine, approximately."""
-        return (
-            super().memory
-            if self._far is None
-            else 8.0 * self._far.numbers / max(ClusterWorkers(self.client).machines, 1)
-        )
+        """Bytes held by the last solution on the fullest machine, approximately."""
+        return super().memory if self._far is None else 8.0 * self._far.numbers
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
@@ -297,9 +297,11 @@ class ClusterSolver(TreeSolver):
         self._last = sum(map(len, every.values())), joined
         return _FarTree(
             crew,
-            [_Piece(self._owners[path], own, every[path]) for path, own in zip(paths, made, strict=True)],
+            [
+                _Piece(self._owners[path], future, every[path], own.numbers)
+                for path, future, own in zip(paths, made, told, strict=True)
+            ],
             tree,
-            tree.numbers + math.fsum(own.numbers for own in told),
             tree.count + sum(own.eliminated for own in told),
         )
 

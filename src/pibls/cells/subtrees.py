@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -40,20 +41,20 @@ Splits = tuple[tuple[int, float] | None, ...]
 _ONE_AT_A_TIME = threading.Lock()  # rows keep what they have evaluated, for one thread
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeSetting:
     """All that trees of one problem have in common."""
 
     token: str  # settings with one token are equal
-    problem: Problem = field(compare=False)
-    nodes: Cells = field(compare=False)
-    degree: int = field(compare=False)
-    seed: int = field(compare=False)
-    is_stable: bool = field(compare=False)
-    unit: FloatArray = field(compare=False)  # of balance sums
+    problem: Problem
+    nodes: Cells
+    degree: int
+    seed: int
+    is_stable: bool
+    unit: FloatArray  # of balance sums
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeRecipe:
     """One tree, how it is cut into subtrees, and how these are factorised."""
 
@@ -127,11 +128,18 @@ class _Home:
         return self.solvers[path]
 
 
-@lru_cache(maxsize=2)
+# By token; a home is gone when no subtree is left.
+_homes: WeakValueDictionary[str, _Home] = WeakValueDictionary()
+
+
 def _home(setting: TreeSetting) -> _Home:
-    dimension = len(setting.problem.domain.coordinates)
-    reference = draw_reference(dimension, setting.degree, setting.seed, setting.nodes)
-    return _Home(Rows(Layout(setting.problem, reference, setting.seed, is_stable=setting.is_stable)), setting.unit)
+    found = _homes.get(setting.token)
+    if found is None:
+        dimension = len(setting.problem.domain.coordinates)
+        reference = draw_reference(dimension, setting.degree, setting.seed, setting.nodes)
+        layout = Layout(setting.problem, reference, setting.seed, is_stable=setting.is_stable)
+        found = _homes[setting.token] = _Home(Rows(layout), setting.unit)
+    return found
 
 
 @dataclass(eq=False)
@@ -140,6 +148,7 @@ class Subtree:
 
     recipe: TreeRecipe
     path: Path
+    home: _Home
     solver: TreeSolver
     branches: list[Branch]
     tree: FactoredTree
@@ -157,7 +166,7 @@ class Subtree:
             tree = factors[recipe.rotations].of(branches, solver.branches.total, whole=False)
             solver.local.keep([branch.sample for branch in branches if not branch.halves])
             work = solver.local.work - before[0], solver.branches.work - before[1]
-            return cls(recipe, path, solver, branches, tree, _told(solver, branches, tree, work))
+            return cls(recipe, path, home, solver, branches, tree, _told(solver, branches, tree, work))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Subtree.made, (self.recipe, self.path)
