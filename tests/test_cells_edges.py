@@ -20,6 +20,7 @@ from internals import (
     leaves,
     part_values,
     reentrant_edges,
+    refined,
 )
 from test_shapes_reading import box
 
@@ -71,6 +72,21 @@ def test_triangles_of_a_ball_have_no_edges_to_end_cells_at():
     inner = np.asarray(ball.faces)[:, ::-1] + len(corners)
     found = reentrant_edges(pb.Solid((x, y, z), [*corners, *ball.vertices], [*triangles, *inner]))
     assert [len(own) for own in found] == [0, 0]
+
+
+def test_cells_beside_an_edge_where_conditions_change_are_not_split_along_it():
+    u = pb.field("u", x, y, z)
+    free = CUBE.left | CUBE.right | CUBE.front | CUBE.back | CUBE.top
+    conditions = [pb.Dirichlet(u, 0, on=CUBE.bottom), pb.Neumann(u, 1, on=free)]
+    root = Layout(pb.Problem(sp.Eq(pb.laplacian(u), 0), CUBE, conditions), draw_reference(3, 4, 0)).root
+    assert len(root.ridges) == 4
+    cells = leaves(refined(root, {root: [(0, 0.5), (1, 1.5), (2, 1.0)]}))
+    beside = {tuple(cell.low): cell.axes_across_edges for cell in cells}
+    assert beside[0.5, 1.5, 0.0] == [0, 1, 2]  # at a corner
+    assert beside[0.5, 1.5, 1.0] == [0, 1, 2]  # above
+    inner = leaves(refined(root, {root: [(0, 0.5), (0, 1.5)]}))
+    along = leaves(refined(inner[1], {inner[1]: [(1, 1.0)]}))
+    assert [cell.axes_across_edges for cell in along] == [[1, 2], [1, 2]]
 
 
 def test_a_root_of_the_distance_from_an_edge_is_found():

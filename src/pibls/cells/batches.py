@@ -97,12 +97,12 @@ class Factors:
             yield batch
             scales = batch.weights[:, None] * batch.units
             for k, scale in enumerate(to_host(scales)):
-                tokens[some[k]] = self._token((some[k].system, scale.tobytes()), before)
+                tokens[some[k]] = self._token((some[k].system, scale.tobytes(), some[k].shift.tobytes()), before)
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
-            scaled = self.elimination.scaled(front, scales[which])
-            fronts.update({token: (scaled, k) for k, token in enumerate(first)})
+            moved = self.elimination.shifted(self.elimination.scaled(front, scales[which]), batch.shifts[which])
+            fronts.update({token: (moved, k) for k, token in enumerate(first)})
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""

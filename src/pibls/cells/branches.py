@@ -51,8 +51,9 @@ class Branch:
         For a union: its two branches, the pattern that joins them, and its height above the parts.
     system, load, faces
         For a part: its least-squares system, its right-hand sides and its faces.
-    weight, units
-        For a part: the weight of its rows, and the units of its shared unknowns.
+    weight, units, shift
+        For a part: the weight of its rows, the units of its shared unknowns, and the matrix from the sums of the tree
+        to its own ones, whose moments are about its centre.
     """
 
     shared: tuple[Any, ...]
@@ -72,6 +73,7 @@ class Branch:
     faces: tuple[Any, ...] = ()
     weight: float = 1.0
     units: FloatArray = field(default_factory=lambda: np.ones(0))
+    shift: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def width(self) -> int:
@@ -119,7 +121,7 @@ class Branches:
             lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
             [dict(zip(branch.shared, branch.sizes, strict=True)) for branch in found],
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
-            len(self.rows.equations),
+            self.rows.balances.count,
         )
         holders = Counter(place for faces in shared.values() for place in self.local.shared(faces))
         return self.joined(found, order, holders, before)
@@ -160,6 +162,7 @@ class Branches:
                 load=self.local.right_hand_sides(part, own, system),
                 faces=own,
                 weight=self.rows.emphasis(part),
+                shift=self.local.shift_of_sums(part),
             )
             made.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(made.width)])
 

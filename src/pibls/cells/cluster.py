@@ -286,7 +286,7 @@ class ClusterSolver(TreeSolver):
             _order(root, {path: number for number, path in enumerate(paths)}),
             [dict(zip(own.places, own.sizes, strict=True)) for own in told],
             range(len(told)),
-            len(self.rows.equations),
+            self.rows.balances.count,
         )
         branches = above.joined(list(found), order, holders, {})
         tree = Factors(elimination_of(self._rotations)).of(branches, above.total, fronts)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
         found = _folds(domain.surface)
     else:
         flat = [plane for patch in domain.boundary.patches if (plane := _plane(patch)) is not None]
-        pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
+        pairs = (_along(domain, one, two, _BLUNT / 2, 1.0) for one, two in combinations(flat, 2))
         found = np.concatenate([np.empty((0, 2, 3)), *pairs])
     edges = _joined(found, domain)
     sharp = np.array([_share(domain, edge) > _SHARP / 2 for edge in edges], dtype=np.bool_)
@@ -159,6 +159,29 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
     return every[np.unique(_rounded(every), axis=0, return_index=True)[1]]
 
 
+def ridges(groups: Sequence[Iterable[Part]], shape: Domain) -> FloatArray:
+    """Return the ends of the straight convex edges of a solid at which the conditions of one group meet others.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> box = Box((x, 0, 2), (y, 0, 1), (z, 0, 1))
+    >>> ridges([[box.top], [box.front | box.back | box.bottom, box.right]], box).round(9).tolist()
+    [[[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]], [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]], [[2.0, 0.0, 1.0], [2.0, 1.0, 1.0]]]
+    """
+    found = [np.empty((0, 2, 3))]
+    if not isinstance(shape, Region) or shape.dimension != 3:
+        return found[0]
+    flat = [[_plane(patch) for part in group for patch in part.patches] for group in groups]
+    for own, other in combinations(flat, 2):
+        for one, two in product(own, other):
+            found += [_along(shape, one, two, 0.0, 1 / 2)] if one is not None and two is not None else []
+    edges = _joined(np.concatenate(found), shape)
+    return edges[np.lexsort(_rounded(edges).reshape(len(edges), 6).T[::-1])]
+
+
 def _ends(patch: Patch, axis: int) -> list[float]:
     """Return where a flat patch ends along one parameter, for at least two values of the other parameter."""
     found = []
@@ -231,8 +254,10 @@ def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
     return (normals[0], X) if level else None
 
 
-def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return the segments of the line between two flat patches that are re-entrant edges."""
+def _along(
+    shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray], least: float, most: float
+) -> FloatArray:
+    """Return the segments of the line between two flat patches around which a share of a circle is inside."""
     none = np.empty((0, 2, 3))
     (first, X), (second, Y) = one, two
     way = np.cross(first, second)
@@ -249,12 +274,12 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
         return none
     circle = _circle(first, np.cross(way, first))
 
-    def is_inner(t: FloatArray) -> BoolArray:
+    def is_edge(t: FloatArray) -> BoolArray:
         around = start + t[:, None, None] * way + _RADIUS * shape.thickness * circle
         share = (shape.level(around.reshape(-1, 3)) > 0.0).reshape(len(t), -1).mean(axis=1)
-        return np.asarray((share > _BLUNT / 2) & (share < 1.0))
+        return np.asarray((share > least) & (share < most))
 
-    spans = [(start + t * way) for span in held_ranges(is_inner, begin, end) for t in span]
+    spans = [(start + t * way) for span in held_ranges(is_edge, begin, end) for t in span]
     return np.array(spans).reshape(-1, 2, 3)
 
 

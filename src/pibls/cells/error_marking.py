@@ -86,7 +86,7 @@ class ErrorMarking:
         """Return the axes across which to halve a cell: those along which it is rough."""
         cuts = cuts_along(tails) if tails.max() > 0 else [(int(cell.size.argmax()), None)]
         # Near an edge, roughness across the edge also appears along it.
-        spared = set(range(len(tails))) - {*cell.axes_to_corners, int(tails.argmax())}
+        spared = set(range(len(tails))) - {*cell.axes_across_edges, int(tails.argmax())}
         return [cut for cut in cuts if cut[0] not in spared]
 
     def is_smooth(self, fit: Fit) -> bool:

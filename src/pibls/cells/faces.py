@@ -47,7 +47,7 @@ class FaceFinder:
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-        """Points on the face between two reference cells, their weights, the polynomials there and their increase."""
+        """Points on the face between two reference cells, their weights, the polynomials there and their slopes."""
         U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
         return (U, weights, *polynomials(U, weights, self.degree))
 
@@ -104,19 +104,21 @@ class FaceFinder:
             return []
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
-        U, weights, basis, ends = self.whole
+        U, weights, basis, slopes = self.whole
 
         def placed(V: FloatArray) -> FloatArray:
             X = np.tile(contact.low, (len(V), 1))
             X[:, others] += span[others] * V
             return X
 
+        def sloped(length: float) -> FloatArray | None:
+            return None if slopes is None else slopes * (2.0 / (length * span[others]))[:, None, None]
+
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
             share, X = area / 2 ** len(others), placed((U + 1) / 2)
-            rise = None if ends is None else ends / np.sqrt(share)
             whole = not self._interface_conditions
-            return [self._face(contact, below[0], above[0], X, weights * share, (basis, rise), whole)]
+            return [self._face(contact, below[0], above[0], X, weights * share, (basis, sloped(1.0)), whole)]
         if not others:
             X = contact.low[None]
             return (
@@ -125,9 +127,7 @@ class FaceFinder:
                 else []
             )
         if len(others) == 1:
-            assert ends is not None
-            shares = [(a, b - a, area * (b - a) / 2) for a, b in found]
-            rules = [(placed(a + long * (U + 1) / 2), weights * own, ends / np.sqrt(own)) for a, long, own in shares]
+            rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a), b - a) for a, b in found]
         else:
             X = placed(kronecker(4 * len(U), len(others)))
             if (
@@ -136,11 +136,11 @@ class FaceFinder:
                 or len(below) + len(above) > 2
             ):
                 return self._cut_contact(contact, below, above)
-            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others), None)]
+            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others), 1.0)]
         faces = []
-        for X, own, rise in rules:
+        for X, own, length in rules:
             one, two = (pair[0] for pair in self._sides(contact, X[len(X) // 2][None]))
-            faces.append(self._face(contact, below[one], above[two], X, own, (basis, rise)))
+            faces.append(self._face(contact, below[one], above[two], X, own, (basis, sloped(length))))
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
@@ -284,14 +284,14 @@ class FaceFinder:
         known: tuple[FloatArray, FloatArray | None] | None = None,
         whole: bool = False,
     ) -> Face:
-        """Return a face with given points; its polynomials and their increase may be known."""
+        """Return a face with given points; its polynomials and their slopes may be known."""
         axis = contact.axis
-        basis, ends = known or polynomials(np.delete(X, axis, axis=1), weights, self.degree)
+        basis, slopes = known or polynomials(np.delete(X, axis, axis=1), weights, self.degree)
         if self._interface_conditions and not contact.shift:
             normals = np.tile(np.eye(X.shape[1])[axis], (len(X), 1))
             if conditions := self._conditions_across(below, above, X, normals):
                 return Face(below, above, axis, X, weights, basis, None, 0.0, False, normals, conditions)
-        return Face(below, above, axis, X, weights, basis, ends, contact.shift, whole)
+        return Face(below, above, axis, X, weights, basis, slopes, contact.shift, whole)
 
     def _conditions_across(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray

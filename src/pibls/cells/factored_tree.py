@@ -36,8 +36,8 @@ class Batch:
         For unions: the pattern by which two halves are joined.
     at, inner
         Numbers of the unknowns that each branch shares, and of those that it eliminates.
-    weights, units
-        For parts: the weight of their rows, and the units of their shared unknowns.
+    weights, units, shifts
+        For parts: the weight of their rows, the units of their shared unknowns, and the matrices of their sums.
     """
 
     branches: tuple[Branch, ...]
@@ -49,6 +49,7 @@ class Batch:
     inner: Array
     weights: Array
     units: Array
+    shifts: Array
 
     @classmethod
     def of(cls, branches: Sequence[Branch], factor: Factor, system: LeafSystem | None, device: Any) -> Batch:
@@ -59,10 +60,11 @@ class Batch:
             np.stack([branch.inner_at for branch in branches]),
             np.array([branch.weight for branch in branches]),
             np.stack([branch.units for branch in branches]),
+            np.stack([branch.shift for branch in branches]),
         )
         load = Load.stacked(loads).placed(device) if loads else None
-        at, inner, weights, units = (placed(array, device) for array in arrays)
-        return cls(tuple(branches), factor, system, load, branches[0].join, at, inner, weights, units)
+        known = [placed(array, device) for array in arrays]
+        return cls(tuple(branches), factor, system, load, branches[0].join, *known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +207,7 @@ class FactoredTree:
             if batch.join is None:
                 rights[batch], front = lifted[batch]
                 front = self.elimination.raised(front, batch.weights, batch.weights[:, None] * batch.units)
+                front = self.elimination.moved(front, batch.shifts)
             else:
                 one, two = (self._taken(fronts, own, len(batch.branches)) for own in self._sources[batch])
                 _, first, second = self.halves[batch]
@@ -237,6 +240,8 @@ class FactoredTree:
             total = found.sums[numbers]
             others = library(total).concat([total, shared[batch.at]], axis=1)
             if batch.join is None:
+                moved = batch.shifts.shape[1]
+                others[:, :moved] = batch.shifts @ others[:, :moved]
                 found.shared[batch] = others * batch.units[:, :, None]
                 found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue

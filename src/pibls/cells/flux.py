@@ -11,12 +11,13 @@ import numpy as np
 from pibls.cells.characteristic_faces import carried_terms
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
+from pibls.cells.mixed_derivatives import MixedDerivatives, both
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Form, Interior, OnPart, Statement
+from pibls.problem import Form, Interior, Statement
 from pibls.problem.switches import has_branches
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import SLIGHT
@@ -176,7 +177,7 @@ class Fluxes:
                 found.append((n, self.rows.along(axes[0], 1), value * normals[:, axes[0]]))
             elif len(axes) == 2:
                 for one, two in (axes, axes[::-1]):
-                    share = self.mixed_shares.get((i, n, one), 0.5)
+                    share = self.mixed.share(i, n, one, two)
                     found.append((n, self.rows.along(two, 1), share * value * normals[:, one]))
             elif len(axes) == 1 and n != number and self._space_orders[n] == 1:
                 found.append((n, (0,) * len(index), value * normals[:, axes[0]]))
@@ -200,27 +201,44 @@ class Fluxes:
         return self._scales[face, number]
 
     def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the flux of every equation out of a part across a face, over its weights and shared unknowns.
+        """Return the balances of the flux out of a part across a face, over its weights and shared unknowns.
 
         ``below`` are the trace rows of the part on the face.
         """
         out = 1.0 if face.below is part else -1.0
-        area, sign = face.area, np.sign(face.basis[:, 0].sum())
         unit, depth = self.rows.traces.units(face), face.thickness
         shared, step = self.rows.traces.shared(face), face.basis.shape[1]
-        found = np.zeros((len(self.rows.equations), step * len(shared)))
-        rises, own = np.zeros_like(found), np.zeros((len(found), self.rows.width))
+        tests = self.rows.balances.tests(part, self.rows.traces.on_side(part, face)) * np.sqrt(face.weights)
+        even = tests @ face.basis
+        found = np.zeros((len(tests), len(self.rows.equations), step * len(shared)))
+        rises, own = np.zeros_like(found), np.zeros((*found.shape[:2], self.rows.width))
         for i, terms in enumerate(self._flowing(part, face)):
+            sloped = []
             for k, (number, order) in enumerate(shared):
-                scale = out * np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
-                found[i, k * step] = scale * self._mean(part, face, i, terms, number, order)
-                if order == 0 and face.ends is not None and not self._is_flux(face, number, 1):
-                    mixed = terms.get((number, (1, 1)))
-                    if mixed is not None:
-                        share = float(np.mean(mixed)) * self.mixed_shares.get((i, number, face.axis), 0.5)
-                        rises[i, k * step : (k + 1) * step] = out * share * face.ends * unit[number] / np.sqrt(depth)
-                        own[i] += out * share * self._rise(part, face, number)
-        return own + found @ below, found + rises
+                scale, block = (
+                    out * unit[number] / (np.sqrt(depth) * (depth / 2) ** order),
+                    slice(k * step, (k + 1) * step),
+                )
+                found[:, i, block] = scale * self._mean(part, face, i, terms, number, order) * even
+                for axis, value in self._sloped(face, i, terms, number) if order == 0 else ():
+                    assert face.slopes is not None
+                    rises[:, i, block] += scale * value * (tests @ face.slopes[axis - (axis > face.axis)])
+                    sloped.append((number, self.rows.along(axis, 1), value))
+            if sloped:
+                own[:, i] = out * even @ self.rows.traces.projected(part, face, sloped)
+        plain = self.rows.balances.summed(found)
+        return self.rows.balances.summed(own) + plain @ below, plain + self.rows.balances.summed(rises)
+
+    def _sloped(self, face: Face, i: int, terms: Any, number: int) -> list[tuple[int, float]]:
+        """Return the axes of a face along which slopes of a field enter the flux of an equation, and how much."""
+        if face.slopes is None or face.normals is not None or self._is_flux(face, number, 1):
+            return []
+        d, found = face.points.shape[1], []
+        for axis in set(range(d)) - {face.axis}:
+            value = terms.get((number, both(d, face.axis, axis)))
+            if value is not None:
+                found.append((axis, self.mixed.share(i, number, face.axis, axis) * _mean(face.weights, value)))
+        return found
 
     def _flowing(self, part: CellPart, face: Face) -> list[dict[tuple[int, MultiIndex], Any]]:
         """Return by equation the coefficients of derivatives beside a face; on a cell side, of those along its axis."""
@@ -270,50 +288,15 @@ class Fluxes:
                     return share
         return 0.0
 
-    def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
-        """Return the difference of a field between the two ends of a face, as a row."""
-        X = self.rows.traces.on_side(part, face)
-        other = 1 - face.axis
-        middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
-        ends = np.tile(X[0], (2, 1))
-        ends[:, other] = middle - length / 2, middle + length / 2
-        zero, k = (0, 0), self.rows.layout.reference.size
-        values = self.rows.values(part, ends, [zero])[zero]
-        row = np.zeros(self.rows.width)
-        row[number * k : (number + 1) * k] = (values[1] - values[0]) * self.rows.balance(part)[1][number]
-        return row
-
     @cached_property
-    def mixed_shares(self) -> dict[tuple[int, int, int], float]:
-        """The share of a mixed derivative of a field that flows across the faces of an axis, in a plane.
-
-        The equation alone does not determine it; flux conditions do. Without any, the share does not matter.
-        """
-        found: dict[tuple[int, int, int], float] = {}
-        for statement in self.rows.problem.statements:
-            if not isinstance(statement.place, OnPart) or len(self.rows.problem.domain.coordinates) != 2:
-                continue
-            if not statement.form.is_linear:
-                continue
-            X, normals = statement.place.part.sample(1)
-            axis = int(np.abs(normals[0]).argmax())
-            if abs(normals[0, axis]) < 1 - CLOSE:
-                continue
-            given = {(n, index): float(np.mean(v)) for n, index, v in self.rows.terms(statement, X, normals, [])}
-            for i, equation in enumerate(self.rows.equations):
-                if not equation.form.is_linear:
-                    continue
-                own = {(n, index): float(np.mean(v)) for n, index, v in self.rows.terms(equation, X, None, [])}
-                found.update(_shares(own, given, i, axis))
-        return found
+    def mixed(self) -> MixedDerivatives:
+        """How mixed derivatives flow, and which rotations do no work."""
+        return MixedDerivatives(self.rows, self._given_fluxes)
 
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
     ) -> FloatArray:
-        """Return how the balance of every equation depends on the rows of flux conditions.
-
-        Shape (equations, conditions · points).
-        """
+        """Return how balances depend on the rows of flux conditions, shape (balances, conditions · points)."""
         n, count = rule.normals, len(rule.weights)
         found = np.zeros((len(self.rows.equations), len(lowered) * count))
         area = float(rule.weights.sum())
@@ -335,7 +318,8 @@ class Fluxes:
                 if abs(given[best]) > SLIGHT * _largest(lowered[best][0]) and size != 0.0:
                     rows = slice(best * count, (best + 1) * count)
                     found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
-        return found
+        tests = np.tile(self.rows.balances.tests(part, rule.points), len(lowered))
+        return self.rows.balances.summed(tests[:, None] * found)
 
     def _given(self, terms: list[Term], number: int, order: int, rule: Rule) -> float:
         """Return the mean coefficient of a normal derivative of a field in a condition."""
@@ -403,21 +387,3 @@ def _is_steady(form: Form, axis: int | None) -> bool:
     pairs = zip(form.terms, form.coefficient_functions, strict=True) if form.is_linear else ()
     own = [function.constant for term, function in pairs if axis is None or term.multi_index[axis]]
     return form.is_linear and None not in own
-
-
-def _shares(
-    own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
-) -> dict[tuple[int, int, int], float]:
-    """Return the shares of mixed derivatives of an equation that follow from a condition on a side across an axis."""
-    along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
-    double = (2 * along[0], 2 * along[1])
-    normal = [(n, value) for (n, index), value in given.items() if index == along and value]
-    ratios = [own[n, double] / value for n, value in normal if own.get((n, double))]
-    if not ratios:
-        return {}
-    found = {}
-    for (number, index), value in own.items():
-        if index == (1, 1) and value:
-            share = ratios[0] * given.get((number, across), 0.0) / value
-            found[i, number, axis], found[i, number, 1 - axis] = share, 1.0 - share
-    return found

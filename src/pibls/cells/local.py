@@ -158,11 +158,18 @@ class LocalSystems:
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
-        return np.asarray(self.sum_unit(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
+        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        levers = self.rows.balances.levers(part)
+        return np.asarray(self.sum_unit(part) * math.sqrt(part.extent) * levers / factors)
+
+    def shift_of_sums(self, part: CellPart) -> FloatArray:
+        """Return the matrix from the sums of the tree to those of a part, whose moments are about its centre."""
+        return self.rows.balances.shift(part, self.sum_unit(part))
 
     def _stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
-        return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
+        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
 
     def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """Return the key of the frame of a part, or None, and its faces in the order of their rows."""
@@ -309,12 +316,12 @@ class LocalSystems:
     def sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""
         if self.unit is None:
-            self.unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+            self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
         return self.unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.weights(part, sides / 2) / self.sum_unit(part))
+        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.sum_unit(part))
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.moments import Balances
 from pibls.cells.parts import CellPart
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 
-__all__ = ["Held", "PartRows"]
+__all__ = ["Equations", "Held", "PartRows", "turned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,14 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides.
+        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides; both
+        turned by the orthogonal factor, where there is one.
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
-        Rows of the integrated equations, and the integrals of their sources.
+        Rows of the equations integrated over the part, against all tests, and the same of their sources.
     flows
-        How the balance of each equation depends on the rows of the conditions.
+        How the balances depend on the rows of the conditions.
     besides
         Where the conditions give the whole flux through the boundary, the rows of their other terms; None where
         integrals over the part are used.
@@ -38,6 +40,10 @@ class PartRows:
         Parts with equal keys have equal equation rows at any size; None where the rows are individual.
     stated_equations, stated_conditions
         The equations at the points of the part, and the conditions at theirs.
+    balances
+        The functions that equations are integrated against.
+    factor
+        Orthogonal factor of the rows of the equations at points, if it is kept.
     """
 
     units: FloatArray
@@ -52,6 +58,8 @@ class PartRows:
     key: Any
     stated_equations: tuple[Stated, ...]
     stated_conditions: tuple[Stated, ...]
+    balances: Balances
+    factor: FloatArray | None
 
     def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
@@ -62,7 +70,31 @@ class PartRows:
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
         )
         value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return source, np.concatenate(value), np.array([part.integrals @ values for values in given])
+        return turned(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
+
+
+class Equations(NamedTuple):
+    """Rows of the equations of a part, their integrals against the tests of balances, and their orthogonal factor."""
+
+    rows: FloatArray
+    tested: FloatArray
+    factor: FloatArray | None
+
+    @classmethod
+    def factored(cls, rows: FloatArray, tested: FloatArray) -> Equations:
+        """Return rows as a triangle, and one row of zeros, whose residual no weights can change."""
+        if len(rows) <= rows.shape[1] + 1:
+            return cls(rows, tested, None)
+        factor, triangle = np.linalg.qr(rows)
+        return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
+
+
+def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
+    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
+    if factor is None:
+        return source
+    turned = factor.T @ source
+    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
 
 
 class Held(NamedTuple):

@@ -113,4 +113,4 @@ class LocalSystem:
     def work(self) -> float:
         """Operations of the elimination."""
         (count, own), (more, width), _ = self.rows.shape
-        return counted(count * own**2 + more * width**2 + own * width**2, own)
+        return counted((count + more) * own**2 + own * width**2, own)

@@ -79,7 +79,8 @@ class CellPart:
 class Face:
     """A piece of surface between two parts, with orthonormal polynomials for the traces they share.
 
-    It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
+    ``basis`` and ``slopes`` are the polynomials and their derivatives along the axes of the face, times roots of
+    weights. It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
     conditions replace continuity; the number of each among the statements comes with the part on its inner side. A
     whole face is the entire contact of two whole parts, with continuity only. Values may jump across a characteristic.
     """
@@ -90,7 +91,7 @@ class Face:
     points: FloatArray
     weights: FloatArray
     basis: FloatArray
-    ends: FloatArray | None
+    slopes: FloatArray | None
     shift: float = 0.0
     whole: bool = False
     normals: FloatArray | None = None
@@ -219,22 +220,35 @@ def legendre(local: FloatArray, degree: int) -> FloatArray:
 
 
 def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:
-    """Return polynomials of a total degree at points, orthonormal in the weights, times roots of the weights.
+    """Return polynomials of a total degree at points, orthonormal in the weights, and their derivatives by axis.
 
-    On a line, also return their increase from the lower to the upper end.
+    Both are times roots of the weights. Where the points do not tell all polynomials apart, there are no derivatives.
+
+    >>> basis, slopes = polynomials(np.array([[-3.0], [0.0], [3.0]]), np.array([1.0, 4.0, 1.0]), 1)
+    >>> bool(np.allclose(basis.T @ basis, np.eye(2))), slopes.shape
+    (True, (1, 3, 2))
+    >>> bool(np.allclose(slopes[0, 1, 1] * 6.0, 2.0 * (basis[2, 1] - basis[0, 1])))
+    True
     """
     roots = np.sqrt(weights)[:, None]
     if not X.shape[1]:
         return np.ones((1, 1)), None
     low, high = X.min(axis=0), X.max(axis=0)
-    local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
+    steps = np.where(high > low, 2.0 / np.where(high > low, high - low, 1.0), 0.0)
+    local = (X - (low + high) / 2) * steps
     values = legendre(local, degree)
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
     kept = diagonal > ROUNDING * diagonal.max()
-    if X.shape[1] > 1 or not kept.all():
+    if not kept.all():
         return basis[:, kept], None
-    reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])
-    ends = np.polynomial.legendre.legvander(np.array([-reach, reach]), values.shape[1] - 1)
-    return basis, np.linalg.solve(triangle.T, ends[1] - ends[0])
+    slopes = [_sloped(local, degree, axis)[:, : values.shape[1]] * (step * roots) for axis, step in enumerate(steps)]
+    return basis, np.linalg.solve(triangle.T, np.stack(slopes).transpose(0, 2, 1)).transpose(0, 2, 1)
+
+
+def _sloped(local: FloatArray, degree: int, axis: int) -> FloatArray:
+    """Return the derivatives of :func:`legendre` along an axis."""
+    tables = _tables(local, degree)
+    tables[axis] = tables[axis][:, :degree] @ np.polynomial.legendre.legder(np.eye(degree + 1))[:degree]
+    return _product(tables, _powers(local.shape[1], degree)[0])

@@ -14,7 +14,8 @@ from pibls.cells.balance import balanced
 from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
-from pibls.cells.part_rows import Held, PartRows
+from pibls.cells.moments import Balances
+from pibls.cells.part_rows import Equations, Held, PartRows, turned
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
@@ -38,7 +39,7 @@ class Rows(Evaluation):
 
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and means, by key
+    _alike: dict[Any, Equations] = field(default_factory=dict)  # by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
@@ -56,11 +57,11 @@ class Rows(Evaluation):
         keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
         equations, made = self._equations(parts, held, keys), iter(self.at(list(self._wanted(parts, held))))
         found = []
-        for part, own, key, (equation, means) in zip(parts, held, keys, equations, strict=True):
+        for part, own, key, (equation, tested, factor) in zip(parts, held, keys, equations, strict=True):
             rows, units = self.balance(part)
             source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
-            means = means * (part.extent / rows)[:, None]
-            given = np.array([[part.integrals @ one.source] for one in own.inside])
+            means = self.balances.summed(tested * (part.extent / rows)[:, None])
+            given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
             blocks = [
                 [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in own.by_points
             ]
@@ -69,14 +70,23 @@ class Rows(Evaluation):
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
             besides = self._besides(part, flows, own, blocks)
             stated = tuple(own.inside), tuple(own.conditions)
-            known = (condition, np.concatenate(value), means, given, flows, besides, key, *stated)
-            found.append(PartRows(units, equation, source, *known))
+            known = (
+                condition,
+                np.concatenate(value),
+                means,
+                given,
+                flows,
+                besides,
+                key,
+                *stated,
+                self.balances,
+                factor,
+            )
+            found.append(PartRows(units, equation, turned(factor, source), *known))
         return found
 
-    def _equations(
-        self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the rows of the equations and their integrals; parts with equal keys share them."""
+    def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
+        """Return the rows of the equations; parts with equal keys share them."""
         names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
         new = {name: names.index(name) for name in dict.fromkeys(names) if name not in self._alike}
         wanted = [
@@ -88,8 +98,9 @@ class Rows(Evaluation):
             part, inside = parts[number], held[number].inside
             equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
-            shares = part.integrals / np.sqrt(part.weights * part.extent)
-            found[name] = equation, np.array([shares @ own for own in np.split(equation, len(inside))])
+            shares = self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
+            tested = np.stack([shares @ own for own in np.split(equation, len(inside))], axis=1)
+            found[name] = Equations(equation, tested, None) if name is part else Equations.factored(equation, tested)
         self._alike.update({key: found[key] for key in keys if key in found})
         return [found[name] if name in found else self._alike[name] for name in names]
 
@@ -200,7 +211,7 @@ class Rows(Evaluation):
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        return float((self.layout.root.size / part.cell.size).min() ** (max(self.orders.max() - 1.0, 0.0) / 2))
+        return float((self.layout.root.size / part.cell.size).max() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
     def _wanted(self, parts: Sequence[CellPart], held: Sequence[Held]) -> Iterator[Wanted]:
         """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
@@ -210,14 +221,14 @@ class Rows(Evaluation):
                 yield Wanted(part, X, [one.terms for one in some], self.balance(part)[1])
 
     def _flows(self, part: CellPart, held: Held) -> FloatArray:
-        """Return how the balance of each equation depends on the rows of the conditions of a part."""
-        flows, units = [np.empty((len(self.equations), 0))], self.balance(part)[1]
+        """Return how the balances depend on the rows of the conditions of a part."""
+        flows, units = [np.empty((self.balances.count, 0))], self.balance(part)[1]
         for rule, own in held.placed:
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
             projection = own[0].projection if own else None
             flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
-        flows += [np.zeros((len(self.equations), len(one.points))) for one in held.alone]
+        flows += [np.zeros((self.balances.count, len(one.points))) for one in held.alone]
         return np.hstack(flows)
 
     def conditions_on(self, place: Any) -> list[Statement]:
@@ -305,6 +316,14 @@ class Rows(Evaluation):
                 source = source - statement.targets[mine]
             found.append(Stated(statement, X, None, terms, source, factors))
         return found
+
+    @cached_property
+    def balances(self) -> Balances:
+        """The functions that balances are tested with."""
+        root = self.layout.root
+        return Balances(
+            len(self.equations), self.flux.mixed.turns, (root.low + root.high) / 2, float(root.size.max()) / 2
+        )
 
     @cached_property
     def flux(self) -> Fluxes:

@@ -60,6 +60,14 @@ class Traces:
             return self._whole(part, face, terms, units, scales)
         return Wanted(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
 
+    def projected(self, part: CellPart, face: Face, terms: list[Term]) -> FloatArray:
+        """Return the coefficients on a face of a sum of derivatives of fields, as rows."""
+        units = self.rows.balance(part)[1]
+        if face.whole:
+            return self._whole(part, face, [terms], units, [1.0])
+        polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
+        return self.rows.at([Wanted(part, self.on_side(part, face), [terms], units, polynomials)])[0][0]
+
     def _whole(
         self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
     ) -> FloatArray:

@@ -44,6 +44,8 @@ class Cell:
         Sharp edges through which it is preferably halved, by their ends, shape (edges, 2, axes).
     blunt_edges
         Blunt edges, through which it is halved across one axis only: rows of the axis, then both ends.
+    ridges
+        Convex edges at which conditions change, by their ends: it is halved across them, not along them.
     tangents
         Points at which a split would touch the boundary: rows of the axis, then the point.
     """
@@ -59,6 +61,7 @@ class Cell:
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
     blunt_edges: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
+    ridges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
 
     @property
     def size(self) -> FloatArray:
@@ -90,10 +93,19 @@ class Cell:
     @property
     def axes_to_corners(self) -> list[int]:
         """The axes to halve it across towards its corners; the direction of parallel edges is left out."""
-        lines = np.concatenate([self.edges, _ends(self.blunt_edges)]) if len(self.blunt_edges) else self.edges
-        ways = lines[:, 1] - lines[:, 0]
-        if not len(ways) or len(self.edges) < len(self.corners):
+        return self._axes_across(self.edges, _ends(self.blunt_edges))
+
+    @property
+    def axes_across_edges(self) -> list[int]:
+        """The axes along which it may be rough near its edges and ridges: their direction, if parallel, is left out."""
+        return self._axes_across(self.edges, _ends(self.blunt_edges), self.ridges)
+
+    def _axes_across(self, *lines: FloatArray) -> list[int]:
+        """Return the axes without the direction of lines, if these are parallel and there are no other corners."""
+        every = [own for own in lines if len(own)]
+        if not every or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
+        ways = np.subtract(*np.concatenate(every).swapaxes(0, 1))
         along = np.abs(ways) > (1.0 - CLOSE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
@@ -153,6 +165,7 @@ class Cell:
                 marks=self.marks[_held(self.marks, *end)],
                 edges=self.edges[_segments_inside(self.edges, *end)],
                 blunt_edges=self.blunt_edges[_segments_inside(_ends(self.blunt_edges), *end)],
+                ridges=self.ridges[_segments_inside(self.ridges, *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=PLAIN)],
             )
             for end in ends

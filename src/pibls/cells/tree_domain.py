@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
-from pibls.cells.edges import borders, flat_sides, reentrant_edges, small_surfaces
+from pibls.cells.edges import borders, flat_sides, reentrant_edges, ridges, small_surfaces
 from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.surface import STEP, Piece, pieces, pieces_within
@@ -78,7 +78,18 @@ class TreeDomain:
             tangents=tangents(self._all_pieces, len(bounds)),
             edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
             blunt_edges=blunt_edges,
+            ridges=ridges(self._parts_by_conditions, self.domain),
         )
+
+    @property
+    def _parts_by_conditions(self) -> list[list[BoundaryPart]]:
+        """The boundary parts with conditions; those with the same conditions together."""
+        groups: dict[Any, list[BoundaryPart]] = {}
+        for place, part in self.places.items():
+            own = frozenset(s.form.expression for s in self.problem.statements if s.place == place)
+            if own:
+                groups.setdefault(own, []).append(part)
+        return list(groups.values())
 
     @cached_property
     def flat_sides(self) -> list[tuple[int, float, FloatArray]]:

@@ -215,6 +215,9 @@ class Elimination(Protocol):
     def scaled(self, front: Front, units: Array) -> Front:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
 
+    def shifted(self, front: Front, shifts: Array) -> Front:
+        """Return fronts over other sums: old ones are the matrix of each front times new ones."""
+
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
 
@@ -223,6 +226,9 @@ class Elimination(Protocol):
 
     def raised(self, right: Array, weight: Array, units: Array) -> Array:
         """Return the right-hand sides of scaled fronts."""
+
+    def moved(self, right: Array, shifts: Array) -> Array:
+        """Return the right-hand sides of shifted fronts."""
 
     def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""

@@ -111,8 +111,10 @@ class Grams:
         ([[[1.222222222222]]], [[[2.111111111111]]])
         """
         own, count = system.own, len(system.rows)
-        require_time(count * (system.equation.shape[1] * own**2 + system.rows.shape[1] * system.rows.shape[2] ** 2))
-        gram = transposed(system.rows) @ system.rows
+        require_time(
+            count * ((system.equation.shape[1] + system.rows.shape[1]) * own**2 + own * system.rows.shape[2] ** 2)
+        )
+        gram = _gram(system.rows, own)
         gram[:, :own, :own] += transposed(system.equation) @ system.equation
         xp = library(gram)
         sizes = xp.asarray(xp.linalg.diagonal(gram), copy=True)
@@ -153,6 +155,20 @@ class Grams:
     def scaled(self, front: Front, units: Array) -> Front:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
         return Front(units[:, :, None] * front.rows * units[:, None], front.sizes * units * units)
+
+    def shifted(self, front: Front, shifts: Array) -> Front:
+        """Return fronts over other sums: old ones are the matrix of each front times new ones.
+
+        >>> front = Front(np.array([[[4.0, 2.0], [2.0, 3.0]]]), np.array([[4.0, 3.0]]))
+        >>> Grams().shifted(front, np.array([[[1.0, 0.0], [-1.0, 1.0]]])).rows.tolist()
+        [[[3.0, -1.0], [-1.0, 3.0]]]
+        """
+        count, own = shifts.shape[1], library(shifts)
+        rows, sizes = own.asarray(front.rows, copy=True), own.asarray(front.sizes, copy=True)
+        rows[:, :count] = self.moved(rows, shifts)[:, :count]
+        rows[:, :, :count] = rows[:, :, :count] @ shifts
+        sizes[:, :count] = (sizes[:, None, :count] @ (shifts * shifts))[:, 0]
+        return Front(rows, sizes)
 
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
@@ -204,6 +220,11 @@ class Grams:
         """Return the right-hand sides of scaled fronts."""
         return (weight[:, None] * units)[:, :, None] * right
 
+    def moved(self, right: Array, shifts: Array) -> Array:
+        """Return the right-hand sides of shifted fronts."""
+        count = shifts.shape[1]
+        return library(right).concat([transposed(shifts) @ right[:, :count], right[:, count:]], axis=1)
+
     def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
         (first, second), sums = join.places, join.sums
@@ -220,6 +241,31 @@ class Grams:
     def whole(self, right: Array, given: Array, counts: Array) -> Array:
         """Return the right-hand sides of whole trees from those of their fronts, and from values given to sums."""
         return right + placed(np.square(counts)[:, None], self.device) * given
+
+
+def _gram(rows: Array, own: int) -> Array:
+    """Return the Gram matrices of rows over own unknowns and others.
+
+    Most rows on faces have one entry beyond the own unknowns, alone in its column, and such columns need no product.
+
+    >>> rows = np.array([[[1.0, 2.0, -1.0, 0.0], [3.0, 4.0, 0.0, 5.0], [5.0, 6.0, 0.0, 7.0]]])
+    >>> bool((_gram(rows, 2) == rows.transpose(0, 2, 1) @ rows).all())
+    True
+    """
+    if not isinstance(rows, np.ndarray):
+        return transposed(rows) @ rows
+    entries = (rows[:, :, own:] != 0.0).any(axis=0)
+    single = entries.sum(axis=0) == 1
+    alone = single & (entries.sum(axis=1)[entries.argmax(axis=0)] == 1)
+    columns, dense = own + np.flatnonzero(alone), np.append(np.arange(own), own + np.flatnonzero(~alone))
+    at = entries[:, alone].argmax(axis=0)
+    gram, some = np.zeros((len(rows), rows.shape[2], rows.shape[2])), rows[:, :, dense]
+    gram[:, dense[:, None], dense] = transposed(some) @ some
+    values = rows[:, at, columns]
+    beside = values[:, :, None] * rows[:, at, :own]
+    gram[:, columns, :own], gram[:, :own, columns] = beside, transposed(beside)
+    gram[:, columns, columns] = np.square(values)
+    return gram
 
 
 def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:

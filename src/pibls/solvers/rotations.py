@@ -72,6 +72,13 @@ class Rotations:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
         return Front(front.rows * units[:, None], front.sizes * np.square(units))
 
+    def shifted(self, front: Front, shifts: FloatArray) -> Front:
+        """Return fronts over other sums: old ones are the matrix of each front times new ones."""
+        count, rows, sizes = shifts.shape[1], front.rows.copy(), front.sizes.copy()
+        rows[:, :, :count] = rows[:, :, :count] @ shifts
+        sizes[:, :count] = (sizes[:, None, :count] @ np.square(shifts))[:, 0]
+        return Front(rows, sizes)
+
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
         places, sums, width = join.places, join.sums, join.gone + join.left
@@ -109,6 +116,11 @@ class Rotations:
         """Return the right-hand sides of scaled fronts."""
         del units
         return weight[:, None, None] * right
+
+    def moved(self, right: FloatArray, shifts: FloatArray) -> FloatArray:
+        """Return the right-hand sides of shifted fronts."""
+        del shifts
+        return right
 
     def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
