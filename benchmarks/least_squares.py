@@ -22,7 +22,7 @@ import numpy as np
 from pibls.features import BroadNetwork, draw_network
 from pibls.methods.fit import on_device
 from pibls.runtime import blas_threads
-from pibls.solvers import LeastSquares, Rows, Sketched
+from pibls.solvers import LeastSquares, RowBlocks, Sketched
 
 AXES = 5
 SCALE = 3.0
@@ -82,7 +82,7 @@ def measured(network: BroadNetwork, count: int, device: str | None, *, keep: boo
             kept[own.start] = make(own)
         return kept[own.start]
 
-    rows = Rows((count, network.size), counted)
+    rows = RowBlocks((count, network.size), counted)
     factor, factorised = timed(lambda: Sketched().factorise_rows(rows), device)
     like = factor._like
     noise = np.random.default_rng(1).standard_normal(count)
@@ -116,7 +116,7 @@ def on_device_array(like: Any) -> Callable[[Any], Any]:
     return lambda array: to_library(array, like)
 
 
-def make_whole(rows: Rows) -> Any:
+def make_whole(rows: RowBlocks) -> Any:
     """Return all rows as one matrix."""
     from pibls.solvers.dense import array_namespace
 

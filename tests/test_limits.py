@@ -302,7 +302,7 @@ def test_an_approximation_without_an_estimate_is_returned_where_there_is_nothing
 
     def tell(progress):
         told.append(progress.stage)
-        if told.count("scan") == 5:
+        if told.count("scan") == 3:
             raise KeyboardInterrupt
 
     narrow = pb.solve(pb.problems.poisson_nd(5), progress=tell)

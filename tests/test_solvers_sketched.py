@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.solvers import LeastSquares, Rows, Sketched
+from pibls.solvers import LeastSquares, RowBlocks, Sketched
 
 
 def features(rows, columns, fineness=40.0, seed=0):
@@ -30,7 +30,7 @@ def test_rows_in_blocks_give_the_fit_of_all_together(step, library):
         made.append(own.stop - own.start)
         return H[own, :]
 
-    factor = Sketched().factorise_rows(Rows((3000, 120), make, step))
+    factor = Sketched().factorise_rows(RowBlocks((3000, 120), make, step))
     fitted = np.asarray(H @ factor.solve(z))
     assert max(made) == min(step, 3000)
     assert np.linalg.norm(fitted - reference) < 1e-10 * np.linalg.norm(reference)

@@ -61,7 +61,9 @@ def test_devices_converge(name):
     solution = pb.solve(pb.problems.catalogue()[name](), device="cpu")
     assert solution.status == "converged", solution.diagnostics.message
     assert solution.true_error() < 1e-5
-    assert 0.1 < solution.error_estimate / solution.true_error() < 10
+    # Nothing is known better than to rounding.
+    error = max(solution.true_error(), 1e-14)
+    assert 0.1 < solution.error_estimate / error < 10
 
 
 def test_what_networks_do_not_follow_stalls_and_its_estimate_knows():

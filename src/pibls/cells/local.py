@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.part_rows import PartRows
-from pibls.cells.part_systems import Frame, LocalSystem
+from pibls.cells.part_systems import LocalSystem, PartFrame
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.checks import FloatArray
@@ -79,7 +79,7 @@ class LocalSystems:
     work: float = 0.0
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
-    _frames: dict[Any, Frame] = field(default_factory=dict)
+    _frames: dict[Any, PartFrame] = field(default_factory=dict)
     _alike: dict[Any, LocalSystem] = field(default_factory=dict)
     unit: FloatArray | None = None  # of balance sums
 
@@ -123,7 +123,7 @@ class LocalSystems:
             found.append((system, own))
         return found
 
-    def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, Frame]:
+    def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, PartFrame]:
         """Return frames by key, or by part if it has none; functions are evaluated for all new ones together."""
         first: dict[Any, CellPart] = {}
         for part, (key, _) in ordered.items():
@@ -207,7 +207,7 @@ class LocalSystems:
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> Frame:
+    def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> PartFrame:
         """Return the frame of a part, given its rows on faces."""
         rows, shared = self._made[part], self.shared(faces)
         carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
@@ -223,9 +223,9 @@ class LocalSystems:
             row += len(matrix)
         self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
         light = np.hstack([below / math.sqrt(part.extent), bottom])
-        return Frame(light, tuple(carried.values()), tuple(columns.values()), sizes)
+        return PartFrame(light, tuple(carried.values()), tuple(columns.values()), sizes)
 
-    def _system(self, part: CellPart, faces: tuple[Any, ...], frame: Frame) -> LocalSystem:
+    def _system(self, part: CellPart, faces: tuple[Any, ...], frame: PartFrame) -> LocalSystem:
         """Return the system of a part: its equations, its frame, and the rows that define its balance sums."""
         rows, root, own, light = self._made[part], math.sqrt(part.extent), self.rows.width, frame.light
         columns = dict(zip(faces, frame.columns, strict=True))

@@ -11,11 +11,11 @@ from pibls.checks import FloatArray
 from pibls.solvers.elimination import Elimination, Factor, LeafSystem
 from pibls.solvers.joins import counted
 
-__all__ = ["Factored", "Frame", "LocalSystem"]
+__all__ = ["Factored", "PartFrame", "LocalSystem"]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PartFrame:
     """The rows of a part that do not depend on its equations; parts of one configuration share them.
 
     Attributes

@@ -178,7 +178,7 @@ def _value(statement: Statement) -> sp.Expr | None:
     form = statement.form
     if not form.is_linear or len(form.terms) != 1 or form.order:
         return None
-    return sp.sympify(-form.source / form.terms[0].coefficient)
+    return -form.source / form.terms[0].coefficient
 
 
 def _of(expression: sp.Expr, symbol: sp.Symbol) -> Values:

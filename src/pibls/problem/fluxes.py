@@ -37,9 +37,12 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
 
 def divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
     """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
-    residual = expanded(residual_of(equation, "the equation"))
-    unknown = None, resolve(residual, space)
-    flux, rest = sp.S.Zero, residual
+    whole = residual_of(equation, "the equation")
+    unknown = None, resolve(whole, space)
+    # Sources may be long, and have no divergences.
+    divergences = [term for term in sp.Add.make_args(whole) if term.has(Divergence, Laplacian)]
+    residual = expanded(sp.Add(*divergences))
+    flux, rest = sp.S.Zero, residual + sp.Add(*(term for term in sp.Add.make_args(whole) if term not in divergences))
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
         if not factor.is_number:

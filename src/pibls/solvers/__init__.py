@@ -41,7 +41,7 @@ from pibls.solvers.constrained import ConstrainedFactorisation, constrained
 from pibls.solvers.lstsq import LeastSquares
 from pibls.solvers.normal import NormalEquations
 from pibls.solvers.qr import QR
-from pibls.solvers.sketched import Rows, Sketched
+from pibls.solvers.sketched import RowBlocks, Sketched
 from pibls.solvers.solver import Factorisation, Solver
 from pibls.solvers.svd import SVD
 
@@ -51,7 +51,7 @@ __all__ = [
     "LeastSquares",
     "NormalEquations",
     "QR",
-    "Rows",
+    "RowBlocks",
     "SVD",
     "SOLVERS",
     "Sketched",

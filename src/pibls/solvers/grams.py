@@ -252,7 +252,7 @@ def _gram(rows: Array, own: int) -> Array:
     >>> bool((_gram(rows, 2) == rows.transpose(0, 2, 1) @ rows).all())
     True
     """
-    if not isinstance(rows, np.ndarray):
+    if not isinstance(rows, np.ndarray) or not rows.shape[1]:
         return transposed(rows) @ rows
     entries = (rows[:, :, own:] != 0.0).any(axis=0)
     single = entries.sum(axis=0) == 1

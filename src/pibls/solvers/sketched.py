@@ -23,10 +23,10 @@ from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 @final
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowBlocks:
     """A tall matrix whose rows are made when they are needed: ``make`` returns those of a slice.
 
-    >>> rows = Rows((5, 2), lambda own: np.arange(10.0).reshape(5, 2)[own], 2)
+    >>> rows = RowBlocks((5, 2), lambda own: np.arange(10.0).reshape(5, 2)[own], 2)
     >>> [block.shape for _, block in rows.blocks()]
     [(2, 2), (2, 2), (1, 2)]
     """
@@ -36,7 +36,7 @@ class Rows:
     step: int = 5000  # rows of a block, which a GPU multiplies at full speed
 
     @classmethod
-    def of(cls, matrix: Array) -> Rows:
+    def of(cls, matrix: Array) -> RowBlocks:
         """Return the rows of a matrix that is in memory."""
         height, columns = (int(number) for number in matrix.shape)
         return cls((height, columns), lambda own: matrix[own, :])
@@ -98,10 +98,10 @@ class Sketched:
         require_workspace(rows, columns, (0 if kept else rows) * columns + 2.0 * self.height * columns**2, self.name)
         with computing():
             column_norms(matrix, "Sketched")
-            factor = self.factorise_rows(Rows.of(matrix if kept else column_major(matrix, root)))
+            factor = self.factorise_rows(RowBlocks.of(matrix if kept else column_major(matrix, root)))
         return replace(factor, shape=(rows, columns))
 
-    def factorise_rows(self, rows: Rows) -> Factorisation:
+    def factorise_rows(self, rows: RowBlocks) -> Factorisation:
         """Factorise a matrix whose rows are made block by block."""
         with computing():
             sketch = _Sketch(rows.shape, self.height, self.seed)
@@ -158,7 +158,7 @@ class _Sketch:
 class _Refined(Factorisation):
     """The factorised sketch of a matrix, with its rows."""
 
-    rows: Rows
+    rows: RowBlocks
     sketch: _Sketch
     inner: URV
     passes: int
