@@ -32,6 +32,8 @@ class TimeInterval(Ranges):
     >>> interval = TimeInterval(t, 0, 10)
     >>> interval.measure, interval.initial.sample(1).points
     (10.0, array([[0.]]))
+    >>> TimeInterval((t, 0, 10)) == interval
+    True
     """
 
     coordinates: tuple[sp.Symbol, ...]
@@ -44,8 +46,9 @@ class TimeInterval(Ranges):
         "Time has no boundary: pose a condition at the start with Initial, or use the parts initial and final."
     )
 
-    def __init__(self, t: sp.Symbol, t0: float, t1: float) -> None:
-        symbol, start, stop = check_range((t, t0, t1), "TimeInterval")
+    def __init__(self, t: Any, t0: Any = None, t1: Any = None) -> None:
+        given = t if isinstance(t, tuple) and t0 is None and t1 is None else (t, t0, t1)
+        symbol, start, stop = check_range(given, "TimeInterval")
         check_length(symbol, stop - start, "TimeInterval")
         self._set(coordinates=(symbol,), start=start, stop=stop)
 

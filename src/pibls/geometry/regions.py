@@ -41,7 +41,8 @@ def per_region(values: Mapping[Domain, Any], otherwise: Any = 0) -> sp.Expr:
     (True, True)
     """
     if not isinstance(values, Mapping) or not values or not all(isinstance(shape, Domain) for shape in values):
-        raise refusal("values", "per_region", "map shapes to values, such as {disk: 50}", values, error=GeometryError)
+        rule = "map shapes to values, such as {disk: 50}; for conditions on coordinates use sp.Piecewise"
+        raise refusal("values", "per_region", rule, values, error=GeometryError)
     branches = [(_expression(value), shape.condition) for shape, value in values.items()]
     return sp.Piecewise(*branches, (_expression(otherwise), True))
 

@@ -5,7 +5,7 @@ Every one is an equation that holds somewhere. The named short forms only write 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,13 @@ def residual_of(equation: object, owner: str) -> sp.Expr:
         equation = equation.lhs - equation.rhs
     if isinstance(equation, bool):
         raise ProblemError(
-            f"An equation of {owner} is simply {equation}: it was written with ==, which Python answers at once. Write "
-            "sp.Eq(left, right)."
+            f"{owner[0].upper()}{owner[1:]} is simply {equation}: it was written with ==, which Python answers at "
+            "once. Write sp.Eq(left, right)."
         )
     if isinstance(equation, sp.logic.boolalg.BooleanAtom):
         raise ProblemError(
-            f"An equation of {owner} is simply {equation}: SymPy found both sides to be the same, or never equal. "
-            "Check that it contains an unknown field."
+            f"{owner[0].upper()}{owner[1:]} is simply {equation}: SymPy found both sides to be the same, or never "
+            "equal. Check that it contains an unknown field."
         )
     if isinstance(equation, sp.core.relational.Relational) and not isinstance(equation, sp.Eq):
         raise ProblemError(
@@ -302,10 +302,22 @@ class Mean:
     value: Any = 0
     weight: float = field(default=1.0, kw_only=True)
     exact: bool = field(default=False, kw_only=True)
+    on: InitVar[Any] = field(default=None, kw_only=True)
     label = "Mean"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, on: Any) -> None:
         check_expression(self.u, "Mean")
+        if on is not None:
+            raise ProblemError(
+                f"The 'on' parameter of Mean must be left out: it is the average over the whole domain. Got "
+                f"{shorten(on)} instead. Over a shape or a part of the boundary, write "
+                "Observation.average(u, part, value, exact=True)."
+            )
+        if isinstance(self.value, sp.Expr) and self.value.free_symbols:
+            raise ProblemError(
+                f"The 'value' parameter of Mean must be a number. Got {shorten(self.value)} instead: averages are over "
+                "time, too. At given times, write Observation.average(u, shape, values, times=times, exact=True)."
+            )
         object.__setattr__(self, "value", check_number("value", self.value, "Mean"))
         check_settings("Mean", self.weight, self.exact)
 

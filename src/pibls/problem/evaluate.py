@@ -222,6 +222,12 @@ def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Program:
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:
     refuse_open(sorted(expression.free_symbols, key=str), f"The value of {cut(text(expression), 120)}")
+    if spikes := sorted(expression.atoms(sp.DiracDelta), key=str):
+        return ProblemError(
+            f"{cut(text(spikes[0]), 120)} is no function and cannot be evaluated. A source on a line or a surface is "
+            "Interface(u, flux=..., on=...); one at a point is a narrow peak, such as "
+            "exp(-((x - a)/w)**2)/(w*sqrt(pi))."
+        )
     return ProblemError(
         f"{cut(text(expression), 120)} cannot be evaluated with NumPy and SciPy ({type(error).__name__}: "
         f"{cut(' '.join(str(error).split()), 120)}). Rewrite it with functions they have, or wrap it as "

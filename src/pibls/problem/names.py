@@ -108,8 +108,8 @@ def _refuse_undetermined(
     if lacking:
         names = ", ".join(f.label for f in fields)
         raise ProblemError(
-            f"There are {len(fields)} unknown fields ({names}) and only {count} equations, so one is "
-            "without an equation. Add equations until there are as many as fields, or observations."
+            f"There are {len(fields)} unknown fields ({names}) and only {count} equation{'s' * (count != 1)}, so one "
+            "is without an equation. Add equations until there are as many as fields, or observations."
         )
 
 

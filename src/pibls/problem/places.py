@@ -73,9 +73,9 @@ class Across:
 Place = Interior | OnPart | AtPoints | Opposite | Average | Averages | Across
 
 
-def inside(points: FloatArray, domain: DomainLike, owner: str, count: int | None) -> FloatArray:
+def inside(points: FloatArray, domain: DomainLike, owner: str, count: int | None, name: str = "points") -> FloatArray:
     """Return points of a condition, or refuse them: as many as values, and all in the domain."""
-    array = check_points("points", points, owner, len(domain.coordinates), error=ProblemError)
+    array = check_points(name, points, owner, len(domain.coordinates), error=ProblemError)
     if count is not None and len(array) != count:
         raise ProblemError(f"{owner} has {len(array)} points and {count} values; give one value per point.")
     outside = np.flatnonzero(~np.asarray(domain.contains(array)))

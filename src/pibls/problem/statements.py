@@ -106,7 +106,8 @@ def checked(residual: sp.Expr, domain: DomainLike, owner: str, *, normals: bool)
         )
     if residual.has(sp.I):
         raise ProblemError(
-            f"{owner} contains the imaginary unit; write its real and imaginary parts as two equations of two fields."
+            f"{owner} contains the imaginary unit, and its fields are real. Declare them with "
+            "field(..., complex=True), or write real and imaginary parts as two equations of two fields."
         )
     return residual
 
@@ -154,6 +155,12 @@ def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
             f"The field {call} in {owner} is taken at {shifted[0]}, elsewhere than where the equation holds. Delays "
             "and shifts are no differential equations; pibls does not solve them."
         )
+    if len(call.args) == len(domain.coordinates) and any(a.is_number for a in call.args):
+        return (
+            f"{owner} contains {call}, the value in one place. A condition holds where on= says: write "
+            f"Dirichlet({call.label}, ..., on=...) for values that are given there, and Periodic for values that are "
+            "equal at both ends."
+        )
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
         f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
@@ -178,7 +185,7 @@ def _check_functions(residual: sp.Expr, domain: DomainLike, owner: str) -> None:
                 "function with pibls.data."
             )
     for kind, remedy in (
-        (sp.Integral, "differential equations only"),
+        (sp.Integral, "differential equations only; an average is a condition of its own, Mean or Observation.average"),
         (sp.Subs, "fields at the point itself only"),
     ):
         if residual.has(kind):
@@ -237,7 +244,7 @@ def _on_place(
         points = np.atleast_2d(condition.on)
         if condition.on.ndim == 1 and len(domain.coordinates) == 1:
             points = condition.on[:, None]
-        return Statement(name, source, form, AtPoints(inside(points, domain, name, None)), **common)
+        return Statement(name, source, form, AtPoints(inside(points, domain, name, None, "on")), **common)
     if condition.on is INITIAL:
         if domain.initial is None:
             raise ProblemError(

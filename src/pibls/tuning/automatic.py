@@ -108,10 +108,10 @@ def solve(
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
     time
-        For a problem in time, ``"space-time"``: time is one more coordinate; or ``"lines"``: features in space, and an
-        ordinary differential equation for their weights. Left out, nonlinear evolutions, those in three space
-        dimensions and those in which very much happens are solved by lines where their form allows it, all else in
-        space–time, and by lines where that stalls.
+        For a problem in time, ``"space-time"``: time is one more coordinate; or ``"lines"``: features or cells in
+        space, and an ordinary differential equation for their weights. Left out, nonlinear evolutions, those in more
+        than one space dimension and those in which very much happens are solved by lines where their form allows it,
+        all else in space–time, and by the other way where the first one stalls.
     uncertainty
         For a problem with uncertain numbers, each an :func:`~pibls.unknown` with a prior, and no measurements: solve
         at the means, and carry the uncertainty to the solution, which then has :meth:`~pibls.Solution.credible_band`.
