@@ -13,7 +13,7 @@ import sympy as sp
 import pibls as pb
 import sweep_helpers
 from internals import ClusterSolver, ClusterWorkers, TreeSolver, leaves, part_values, refined, start_of
-from pibls.errors import InputError
+from pibls.errors import InputError, SolveError
 
 x, y = pb.coordinates("x y")
 u = pb.field("u", x, y)
@@ -129,6 +129,28 @@ def test_a_solve_says_the_same_with_a_cluster_as_without():
     assert far.error_estimate == pytest.approx(near.error_estimate, rel=0.5)
     X = square.sample(200)
     assert np.linalg.norm(far(X) - near(X)) < 1e-6 * np.linalg.norm(near(X))
+
+
+def test_rows_that_gram_matrices_cannot_hold_are_rotated_from_afar():
+    # Conditions on two sides only: nearly nothing determines the solution beside the others.
+    rows, root = tree_of(poisson(square, pb.Dirichlet(u, 0, on=square.left), pb.Neumann(u, 0, on=square.right)))
+    far, near = ClusterSolver(rows, client=Alone()), TreeSolver(rows)
+    assert far.solve(root).residual == pytest.approx(near.solve(root).residual, rel=1e-3)
+
+
+def test_a_cluster_that_gives_up_is_told_of_with_a_remedy():
+    class LostError(Exception):
+        __module__ = "distributed.scheduler"
+
+    class Lost(Alone):
+        __module__ = "distributed.alone"
+
+        def gather(self, futures, direct):
+            raise LostError("task")
+
+    rows, root = tree_of(PROBLEMS["varying"]())
+    with pytest.raises(SolveError, match=r"LostError: task.*lack memory"):
+        ClusterSolver(rows, client=Lost()).solve(root)
 
 
 def test_a_cluster_that_is_not_used_is_told_of():

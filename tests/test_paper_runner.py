@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -130,6 +131,20 @@ def test_only_what_is_missing_is_computed(toy, tmp_path):
     assert after.keys() == before.keys()
     for path, text in after.items():
         assert without_times(json.loads(text)) == without_times(json.loads(before[path]))
+
+
+def test_an_executor_computes_the_same_cells(toy, tmp_path):
+    only = ["advection", "PI-ELM", "accuracy"]
+    with ThreadPoolExecutor(2) as threads:
+        assert run_study(tmp_path / "threads", executor=threads, progress=False, only=only) == ()
+        assert threads.submit(str).result() == ""  # it is not shut down
+    run_study(tmp_path / "here", workers=1, progress=False, only=only)
+    cells = [
+        {path.name: without_times(json.loads(path.read_text())) for path in Store(tmp_path / name).folder.iterdir()}
+        for name in ("threads", "here")
+    ]
+    assert cells[0]
+    assert cells[0] == cells[1]
 
 
 def test_time_is_that_of_the_selected_settings(toy, tmp_path):
@@ -321,6 +336,8 @@ def test_a_line_per_batch_where_there_is_no_terminal(toy, tmp_path, capsys):
         ({"out": 3}, "'out'"),
         ({"profile": "huge"}, "'quick', 'full'"),
         ({"workers": 0}, "workers"),
+        ({"executor": 2}, "stands for 'workers'"),
+        ({"workers": None, "executor": "many"}, "'executor'"),
         ({"progress": 3}, "callable"),
         ({"only": ["burgers"]}, "burgers"),
         ({"only": ["N=31"]}, "N=31 together"),

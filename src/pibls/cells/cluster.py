@@ -217,18 +217,9 @@ class ClusterSolver(TreeSolver):
             with blas_threads(1):
                 return super().solve(root)
         pieces = _cut(root, lambda leaf: len(self.layout.parts(leaf)), _PER_WORKER * len(workers))
-        found = None
-        while found is None:
-            try:
-                self._far = self._factorised_far(crew, workers, root, pieces)
-                found = self._refined_far(self._far)
-            except DependentError:
-                found = None
-            if found is None and self._rotations:
-                raise SolveError("The rows of the problem have no factors.")
-            self._rotations = self._rotations or found is None
-        assert self._far is not None
-        weights, norms = self._far.weights(found)
+        far, found = self._solved_far(crew, workers, root, pieces)
+        self._far = far
+        weights, norms = far.weights(found)
         every = {part: weights[part] for part in parts}
         size = len(every) * self.rows.width
         return Fit(root, tuple(every), every, {part: norms[part] for part in every}, size, 0)
@@ -250,6 +241,21 @@ class ClusterSolver(TreeSolver):
             size = far.square(unknowns) / max(far.missed(unknowns), sys.float_info.min)
             found = max(found, math.sqrt(size / far.count))
         return found, far.weights(unknowns)[0]
+
+    def _solved_far(
+        self, crew: ClusterWorkers, workers: list[str], root: Cell, pieces: Mapping[Path, int]
+    ) -> tuple[_FarTree, _Unknowns]:
+        """Return the factorised tree and its unknowns; by rotations from now on, if Gram matrices fail."""
+        try:
+            far = self._factorised_far(crew, workers, root, pieces)
+            found = self._refined_far(far)
+        except DependentError:
+            found = None
+        if found is not None:
+            return far, found
+        self._rotations = True
+        far = self._factorised_far(crew, workers, root, pieces)
+        return far, far.solved(None)
 
     def _refined_far(self, far: _FarTree) -> _Unknowns | None:
         """Return the unknowns; None if Gram matrices are not accurate enough."""

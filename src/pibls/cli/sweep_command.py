@@ -73,7 +73,7 @@ def sweep(
         asked: dict[str, Any] = {**options, **axes, "folder": folder, "progress": _tell}
         wanted = goals(file.quantities)
         with _executor(processes, executor) as crew:
-            found = solve_all(_Making(source), executor=crew, quantities=wanted, **asked)
+            found = solve_all(_Making(str(Path(source).resolve())), executor=crew, quantities=wanted, **asked)
         numbers = [name for name in (*wanted, *(f"{name}_error" for name in wanted)) if name in found]
         names = [*axes, *numbers, "status", "error_estimate", "message"]
         rows = found[names[len(axes) :]].to_dataframe().reset_index()[names].to_numpy(dtype=object).tolist()

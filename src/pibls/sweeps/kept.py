@@ -40,7 +40,7 @@ def open_folder(folder: object) -> Path:
             f"The 'folder' parameter of sweep must be a folder that can be written to. Got {shorten(str(place))} "
             f"instead ({error.strerror})."
         ) from error
-    return place
+    return place.resolve()  # for workers that run elsewhere
 
 
 def file_of(folder: Path, problem: Problem, values: Mapping[str, Any], options: Mapping[str, Any]) -> Path:
