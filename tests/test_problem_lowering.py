@@ -39,6 +39,9 @@ def test_divergence_of_a_flux_with_and_without_time():
     expected = sp.expand(k.diff(x) * w.diff(x) + k * w.diff(x, 2) + k.diff(y) * w.diff(y) + k * w.diff(y, 2))
     assert sp.expand(resolve(div(k * grad(w)), (x, y))) == expected
     assert resolve(div([u, v]), (x, y)) == u.diff(x) + v.diff(y)
+    for exact in (sp.sin(x) * sp.cos(2 * y) * sp.exp(3 * t), x**2 * y):
+        put_in = resolve(div(k * grad(w)).subs(w, exact), (x, y))
+        assert sp.expand(put_in - expected.subs(w, exact).doit()) == 0
     with pytest.raises(ProblemError, match="one entry per space coordinate"):
         resolve(div([u, v, u]), (x, y))
 

@@ -70,7 +70,9 @@ class Divergence(SpaceOperator):
         """Return Σ ∂vᵢ/∂xᵢ."""
         if len(self.args) == len(space):
             return sp.Add(*(sp.diff(v, symbol) for v, symbol in zip(self.args, space, strict=True)))
-        everything = _coordinates_of(sp.Tuple(*self.args))
+        given = sp.Tuple(*self.args)
+        # An expression in the place of the field leaves nothing but the order of the domain: time is last.
+        everything = _coordinates_of(given) if given.has(Field) else (*space, None)
         if len(self.args) == len(everything):
             pairs = zip(self.args, everything, strict=True)
             return sp.Add(*(sp.diff(v, symbol) for v, symbol in pairs if symbol in space))
