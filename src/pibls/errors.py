@@ -6,6 +6,8 @@ in the path from problem to solution the value was refused; catch :class:`PiblsE
 
 from __future__ import annotations
 
+from typing import Self
+
 __all__ = ["DeadlineError", "FeatureError", "FileFormatError", "GeometryError", "InputError", "MissingDependencyError"]
 __all__ += ["PiblsError", "ProblemError", "ResourceError", "SolveError", "TextError", "printable"]
 
@@ -55,6 +57,10 @@ class SolveError(PiblsError, RuntimeError):
 
 class ResourceError(PiblsError, MemoryError):
     """The arrays asked for would not fit into memory; raised before anything is allocated."""
+
+    def __new__(cls, *args: object) -> Self:
+        """Make the error as any other, since those who unpickle errors for Dask call this by name."""
+        return Exception.__new__(cls, *args)
 
 
 class DeadlineError(PiblsError, TimeoutError):

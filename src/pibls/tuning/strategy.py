@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from pibls.problem.shocks import fronts_of
 from pibls.refinement import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.refinement.stopping import GLANCE
+from pibls.runtime import RATE
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
@@ -97,7 +98,13 @@ class Strategy:
             stages = suits_stages(problem)
             if both and stages:
                 # Broad features are cheap where a few resolve the solution; cells in space resolve it in any case.
+                before = self.budget.operations
                 quick = self._by_lines(NEGLIGIBLE, stages=False)
+                spent, room = self.budget.operations - before, RATE * self.budget.left
+                # Cells are factorised again and again where an equation is not linear.
+                goes_on = isinstance(quick, Solution) and not problem.is_linear and _is_limited(quick)
+                if goes_on and _to_come(cast(Solution, quick), self.tol) * spent < room:
+                    quick = self._by_lines(stages=False)
                 if isinstance(quick, Solution):
                     return self._again(quick, self._by_lines, ("lines", "stages")) if _is_limited(quick) else quick
             # Cells of a plane and time are dearer than lines, and in a nonlinear iteration too dear.
@@ -183,6 +190,19 @@ class Strategy:
 def _is_limited(solution: Solution) -> bool:
     """Tell whether a solve stalled, and not for rounding."""
     return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > ROUNDING
+
+
+def _to_come(solution: Solution, tol: float) -> float:
+    """Return the work of lines that meet a tolerance, relative to that of a run, as its estimates fell with the nodes.
+
+    The work of a step grows with the third power of the nodes.
+    """
+    fell = [(stage.nodes, stage.estimate) for stage in solution.diagnostics.stages if stage.nodes and stage.estimate]
+    if len(fell) < 2 or not fell[-2][0] < fell[-1][0] or not fell[-1][1] < fell[-2][1]:
+        return np.inf
+    (before, above), (nodes, below) = fell[-2:]
+    order = np.log(above / below) / np.log(nodes / before)
+    return float((below / tol) ** (3.0 / order))
 
 
 def _better(one: Solution, two: Solution) -> bool:
