@@ -1,8 +1,7 @@
 """One large solve on many machines: workers of a Dask cluster factorise subtrees, and only fronts travel.
 
-The tree is cut into a few subtrees per worker. A worker assembles and factorises its subtrees and keeps the factors;
-the fronts of all subtrees come here and are joined. Right-hand sides go up and unknowns down in the same way, every
-time to the worker that has the factors. All tasks are pure, so that Dask computes again what a lost worker had.
+A worker assembles and factorises a few subtrees and keeps the factors; the fronts of all come here and are joined.
+Right-hand sides go up and unknowns down in the same way. All tasks are pure: Dask makes again what a lost worker had.
 """
 
 from __future__ import annotations
@@ -391,9 +390,8 @@ def _order(root: Cell, numbers: Mapping[Path, int]) -> list[Pair]:
     def joined(cell: Cell, path: Path) -> int | None:
         if path in numbers:
             return numbers[path]
-        halves = [joined(half, (*path, k)) for k, half in enumerate(cell.halves)]
-        known = [half for half in halves if half is not None]
-        if len(known) < 2:
+        halves = (joined(half, (*path, k)) for k, half in enumerate(cell.halves))
+        if len(known := [half for half in halves if half is not None]) < 2:
             return known[0] if known else None
         order.append((known[0], known[1]))
         return len(numbers) + len(order) - 1
