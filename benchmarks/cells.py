@@ -13,7 +13,6 @@ import csv
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -21,28 +20,17 @@ import numpy as np
 import sympy as sp
 
 import pibls as pb
+from benchmarks.scale import even
 from benchmarks.sets.families import minus_laplacian
 from benchmarks.sets.held_out import SQUARE, u, x, y
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver
-from pibls.cells.tree import Cell
 from pibls.features.reference import draw_reference
 from pibls.runtime import blas_threads
 
 SIDES = [8, 16, 32, 64, 98]  # cells along each side, the last of them for a million weights
-
-
-def even(cell: Cell, counts: tuple[int, int]) -> Cell:
-    """Return a tree of so many equal cells along each axis."""
-    axis = int(np.argmax(counts))
-    if counts[axis] == 1:
-        return cell
-    first = counts[axis] // 2
-    halved = cell.halved(axis, float(cell.low[axis] + cell.size[axis] * first / counts[axis]))
-    shares = [tuple(own if a == axis else c for a, c in enumerate(counts)) for own in (first, counts[axis] - first)]
-    return replace(halved, halves=tuple(even(half, own) for half, own in zip(halved.halves, shares, strict=True)))
 
 
 def cost(side: int) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -70,3 +72,10 @@ def test_a_tree_too_large_for_a_device_is_solved_on_the_processor(monkeypatch):
     monkeypatch.setattr(Grams, "joined", full)
     found = pb.solve(pb.problems.helmholtz(), tol=1e-3, device="cpu")
     assert found.error_estimate == wanted.error_estimate
+
+
+def test_a_solution_of_another_machine_grows_without_its_device():
+    made = pb.solve(pb.problems.helmholtz(), tol=1e-3, device="cpu")
+    record = replace(made.diagnostics, settings={**made.diagnostics.settings, "device": "cuda"})
+    grown = replace(made, diagnostics=record).grow(nodes=100)
+    assert grown.diagnostics.nodes > made.diagnostics.nodes

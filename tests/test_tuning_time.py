@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import EvolvedNetwork, loop
+from internals import EvolvedNetwork, loop, strategy
 from pibls.errors import InputError
 from pibls.refinement import Reason, Stop
+from pibls.solution import Stage
 
 
 def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time():
@@ -95,3 +97,15 @@ def test_what_would_stall_in_time_is_solved_in_space_and_time():
     place, time = 0.3, 0.05
     exact = float((4 / waves * np.sin(waves * place) * np.exp(-(waves**2) * time)).sum())
     assert solution([[place, time]])[0] == pytest.approx(exact, abs=1e-5)
+
+
+def run_with(*stages):
+    """A solution of which nothing is known but nodes and estimates of its stages."""
+    return SimpleNamespace(diagnostics=SimpleNamespace(stages=[Stage(0.0, nodes=n, estimate=e) for n, e in stages]))
+
+
+def test_work_to_come_follows_from_how_estimates_fell():
+    # A fall by 16 with twice the nodes is of order four: 256 times less takes four times the nodes.
+    assert strategy._to_come(run_with((10, 1e-1), (20, 1e-1 / 16)), 1e-1 / 16 / 256) == pytest.approx(4.0**3)
+    assert strategy._to_come(run_with((10, 1e-1), (20, 2e-1)), 1e-6) == np.inf
+    assert strategy._to_come(run_with((10, 1e-1)), 1e-6) == np.inf

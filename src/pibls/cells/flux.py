@@ -103,9 +103,10 @@ class Fluxes:
         given, both = self._given_fluxes[i], (face.below, face.above)
         if given is not None and not given.form.is_linear:
             # They depend on the state, and may be equal at this one.
-            branch = self.rows.analysis.switching.branch  # type: ignore[union-attr]
-            one, two = (branch(self.rows.traces.inward(part, face)) for part in both)
-            return bool((one != two).any())
+            switching = self.rows.analysis.switching
+            assert switching is not None
+            branches = [switching.branch(self.rows.traces.inward(part, face)) for part in both]
+            return not np.array_equal(*branches)
         one, two = ({t[:2]: float(np.mean(t[2])) for t in self._flux(part, face, number)} for part in both)
         terms = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
         sources = np.array([[self._source(part, face, i).mean() for part in both]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
@@ -44,7 +44,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
             "with a smaller tol."
         )
-    cell_nodes = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
+    cell_nodes = Cells.recorded(record.settings)
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
     linear = LinearFitter(TreeSolver(Rows(layout)), Budget(float("inf")))

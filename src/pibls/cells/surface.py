@@ -148,7 +148,7 @@ def _counts(patch: Patch, boxes: FloatArray, counts: Any) -> list[list[int]]:
         cosines = (normals[:, 1:] * normals[:, :-1]).sum(axis=2)
         turns[:, axis] = np.arccos(np.clip(cosines, -1.0, 1.0)).sum(axis=1)
     enough = np.ceil(np.reshape(counts, (-1, 1)) * np.maximum(1.0, 2.0 * turns / math.pi))
-    return enough.astype(np.int64).tolist()  # type: ignore[no-any-return]
+    return [[int(count) for count in own] for own in enough]
 
 
 def _spans(patch: Patch) -> list[tuple[float, float]]:

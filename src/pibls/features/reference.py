@@ -66,6 +66,15 @@ class Cells:
                     "Use a smooth one: 'sin', 'tanh' or 'softplus'."
                 )
 
+    @classmethod
+    def recorded(cls, settings: Mapping[str, Any]) -> Cells:
+        """Return the nodes that a record tells of; its device may not be on this machine, and is left out.
+
+        >>> Cells.recorded({"degree": 9, "activation": "tanh", "device": "cuda"})
+        Cells(activation='tanh', enhancement=None, device=None)
+        """
+        return cls(settings.get("activation", "sin"), settings.get("enhancement"))
+
     def network(self, rng: np.random.Generator, dimension: int, degree: int, nodes: int) -> BroadNetwork:
         """Draw nodes for the cube [−1, 1]ᵈ that span about the polynomials of a degree."""
         cube, some = [1.0] * dimension, nodes if self.enhancement is None else nodes // 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -35,7 +35,7 @@ class Parts:
         """Return the parts of the cells of a network in a region."""
         record, domain = solution.diagnostics, cast(Domain, solution.problem.domain)
         problem = Problem(solution.problem.equations, region if region == domain else domain & region, [])
-        kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
+        kind = Cells.recorded(record.settings)
         better = Layout(problem, draw_reference(network.dimension, degree, record.seed, kind), record.seed)
         fewer = draw_reference(network.dimension, max(1, degree - _FEWER), record.seed, kind)
         worse = Layout(problem, fewer, record.seed, better.tree_domain)

@@ -32,10 +32,7 @@ _INVERSE = (
     "given as unknown('k', start=...)."
 )
 _BY_HAND = "a method or points of your own, which are used as they are. Leave it out, and ask the solution."
-_CELLS = (
-    "method=Cells(...): cells choose their points, run on NumPy, and take time as one more coordinate. Leave one of "
-    "the two out."
-)
+_CELLS = "method=Cells(...): cells choose their points, and take time as one more coordinate. Leave one of the two out."
 
 
 def solve(

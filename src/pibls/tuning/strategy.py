@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -100,11 +100,12 @@ class Strategy:
                 # Broad features are cheap where a few resolve the solution; cells in space resolve it in any case.
                 before = self.budget.operations
                 quick = self._by_lines(NEGLIGIBLE, stages=False)
-                spent, room = self.budget.operations - before, RATE * self.budget.left
-                # Cells are factorised again and again where an equation is not linear.
-                goes_on = isinstance(quick, Solution) and not problem.is_linear and _is_limited(quick)
-                if goes_on and _to_come(cast(Solution, quick), self.tol) * spent < room:
-                    quick = self._by_lines(stages=False)
+                if isinstance(quick, Solution) and _is_limited(quick):
+                    spent, room = self.budget.operations - before, RATE * self.budget.left
+                    # Cells are factorised again and again where an equation is not linear.
+                    goes_on = not problem.is_linear and _to_come(quick, self.tol) * spent < room
+                    longer = self._by_lines(stages=False) if goes_on else quick
+                    quick = longer if isinstance(longer, Solution) else quick
                 if isinstance(quick, Solution):
                     return self._again(quick, self._by_lines, ("lines", "stages")) if _is_limited(quick) else quick
             # Cells of a plane and time are dearer than lines, and in a nonlinear iteration too dear.
