@@ -105,8 +105,8 @@ class Fluxes:
             # They depend on the state, and may be equal at this one.
             switching = self.rows.analysis.switching
             assert switching is not None
-            branches = [switching.branch(self.rows.traces.inward(part, face)) for part in both]
-            return not np.array_equal(*branches)
+            below, above = (switching.branch(self.rows.traces.inward(part, face)) for part in both)
+            return not np.array_equal(below, above)
         one, two = ({t[:2]: float(np.mean(t[2])) for t in self._flux(part, face, number)} for part in both)
         terms = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
         sources = np.array([[self._source(part, face, i).mean() for part in both]])
