@@ -45,8 +45,7 @@ class Measures:
     @property
     def domain(self) -> Domain:
         """The domain of the problem."""
-        domain: Domain = self.solution.problem.domain  # type: ignore[assignment]
-        return domain
+        return self.solution.problem.domain
 
     def value(self, expression: Any) -> ValueFunction:
         """Return an expression as a function of points."""
