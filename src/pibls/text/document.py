@@ -171,11 +171,25 @@ class Table:
                 raise self.document.error((*self.path, key, i), message)
         return [Table(self.document, (*self.path, key, i), value) for i, value in enumerate(values)]
 
-    def text(self, *path: str | int) -> Text:
-        """Return a string below this table, to be read as a formula; numbers are formulas too."""
+    def at(self, *path: str | int) -> Any:
+        """Return a value below this table."""
         value: Any = self.data
         for step in path:
             value = value[step]
+        return value
+
+    def paths(self, key: str) -> list[Path]:
+        """Return where the strings of a list stand; a single one counts as a list."""
+        strings = self.strings(key)
+        return [(key,)] if isinstance(self.data[key], str) else [(key, i) for i in range(len(strings))]
+
+    def texts(self, key: str) -> list[Text]:
+        """Return strings to be read as formulas; a single one counts as a list."""
+        return [self.text(*path) for path in self.paths(key)]
+
+    def text(self, *path: str | int) -> Text:
+        """Return a string below this table, to be read as a formula; numbers are formulas too."""
+        value = self.at(*path)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             message = f"{path[0]} must be a formula in quotes, or a number. Got {shorten(value)} instead."
             raise self.document.error((*self.path, *path), message)
@@ -198,9 +212,7 @@ class Table:
         return [self.numbers(names, key, i) for i in range(len(self._list(key)))]
 
     def _list(self, *path: str | int) -> list[Any]:
-        value: Any = self.data
-        for step in path:
-            value = value[step]
+        value = self.at(*path)
         if not isinstance(value, list):
             message = f"{path[0]} must be a list in square brackets here. Got {shorten(value)} instead."
             raise self.document.error((*self.path, *path), message)

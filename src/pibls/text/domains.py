@@ -32,6 +32,11 @@ class PosedDomain:
     space: Domain
     shapes: Mapping[str, Domain]
 
+    @property
+    def named(self) -> dict[str, Domain]:
+        """The shapes that a file gives a name."""
+        return {name: shape for name, shape in self.shapes.items() if not name.startswith("#")}
+
 
 def coordinate_names(document: Table) -> list[str]:
     """Return the names of the coordinates of a problem file, space first, then time."""

@@ -178,9 +178,7 @@ def _read(
     names = read_names(table, values)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
-    several = not isinstance(table.data["equations"], str)
-    pieces = [("equations", i) for i in range(len(table.strings("equations")))] if several else [("equations",)]
-    equations = [read_equation(table.text(*piece), names) for piece in pieces]
+    equations = [read_equation(piece, names) for piece in table.texts("equations")]
     conditions = read_conditions(table, place, names)
     exact = _exact(table, names)
     written = Written(len(names.coordinates))
