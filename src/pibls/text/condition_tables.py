@@ -20,7 +20,7 @@ from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text as printed
 from pibls.text.document import Table
 from pibls.text.domains import PosedDomain, read_region
-from pibls.text.expressions import read_condition, read_equation, read_expression
+from pibls.text.expressions import read_condition, read_equation
 from pibls.text.positions import Path, suggestion
 from pibls.text.tables import column, read_columns
 from pibls.text.vocabulary import Names
@@ -71,7 +71,7 @@ def _settings(table: Table, names: Names) -> dict[str, Any]:
 def _unknown(table: Table, names: Names) -> Any:
     """Return the expression of a condition: if none is given, the only field that is no unknown coefficient."""
     if "u" in table:
-        return read_expression(table.text("u"), names).expression
+        return table.formula(names, "u")
     whole = len(names.coordinates)
     states = [f for f in names.fields.values() if f.prior is None and f.start is None and len(f.args) == whole]
     if len(states) != 1:
@@ -79,9 +79,9 @@ def _unknown(table: Table, names: Names) -> Any:
     return states[0]
 
 
-def _value(table: Table, names: Names, key: str = "value") -> sp.Expr:
+def _value(table: Table, names: Names, key: str) -> sp.Expr:
     table.need(key, f"{key} = 0")
-    return read_expression(table.text(key), names).expression
+    return table.formula(names, key)
 
 
 def _placed(table: Table, place: PosedDomain, names: Names) -> Any:
@@ -138,7 +138,7 @@ def _part(table: Table, path: Path, place: PosedDomain) -> Part:
 
 def _where(table: Table, key: str, place: PosedDomain, names: Names, part: Part | None) -> Part:
     piece = table.text(key)
-    test = read_condition(piece, replace(names, fields={}))
+    test = read_condition(piece, names.plain)
     domain = part.domain if part is not None else place.space
     if not test.free_symbols <= set(domain.coordinates):
         domain = place.domain
@@ -186,12 +186,9 @@ def _on_part(label: str, table: Table, place: PosedDomain, names: Names) -> AnyC
 def _periodic(table: Table, _: PosedDomain, names: Names) -> AnyCondition:
     table.allow("u", "along", "derivatives", *_COMMON)
     table.need("along", 'along = "x"')
-    known = {symbol.name: symbol for symbol in names.coordinates}
-    along = table.string("along")
-    if along not in known:
-        raise table.error("along", f"along must be a coordinate, one of {', '.join(known)}.")
-    order = table.integer("derivatives")
-    arguments = (_unknown(table, names), known[along], order)
+    if (along := table.string("along")) not in names.symbols:
+        raise table.error("along", f"along must be a coordinate, one of {', '.join(names.symbols)}.")
+    arguments = _unknown(table, names), names.symbols[along], table.integer("derivatives")
     return table.attempt(None, Periodic, *arguments, **_settings(table, names))
 
 
@@ -219,7 +216,7 @@ def _region(table: Table, place: PosedDomain, names: Names) -> Any:
     if isinstance(table.data["on"], dict):
         return read_region(table.table("on"), names, place.space.coordinates)
     if not _PART.fullmatch(table.string("on")):
-        return read_condition(table.text("on"), replace(names, fields={}))
+        return read_condition(table.text("on"), names.plain)
     name = table.string("on").strip()
     if name not in place.named:
         hint = suggestion(name, place.named, "Write a shape, {shape = ...}, or a comparison such as x < 0.5.")
@@ -240,24 +237,14 @@ def _observation(table: Table, place: PosedDomain, names: Names) -> AnyCondition
         points, values, noise = _from_file(table, names, unknown)
         return table.attempt(None, Observation, unknown, points, values, noise, **settings)
     if "over" in table:
-        settings["regions"] = _regions(table, place, names)
-        if "times" in table:
-            settings["times"] = _several(table, names, "times")
+        settings |= {"regions": _regions(table, place, names), "times": table.several(names, "times")}
         table.need("values", "values = [1.0]")
-        values = _several(table, names, "values")
+        values = table.several(names, "values")
     else:
         table.need("points", 'points = [[0.5, 0.5]], or file = "measured.csv"')
         table.need("values", "values = [1.0]")
         points, values = np.array(_rows(table, "points", names)), table.numbers(names, "values")
-    return table.attempt(None, Observation, unknown, points, values, _noise(table, names), **settings)
-
-
-def _several(table: Table, names: Names, key: str) -> Any:
-    return table.numbers(names, key) if isinstance(table.data[key], list) else float(table.number(names, key))
-
-
-def _noise(table: Table, names: Names) -> Any:
-    return _several(table, names, "noise") if "noise" in table else None
+    return table.attempt(None, Observation, unknown, points, values, table.several(names, "noise"), **settings)
 
 
 def _from_file(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, FloatArray, Any]:
@@ -267,7 +254,7 @@ def _from_file(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, Fl
     name = table.string("values", getattr(unknown, "label", "value"))
     values = column(table, "values" if "values" in table else "file", columns, name)
     if not isinstance(table.data.get("noise"), str):
-        return points, values, _noise(table, names)
+        return points, values, table.several(names, "noise")
     return points, values, column(table, "noise", columns, table.string("noise"))
 
 

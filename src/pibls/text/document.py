@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from pibls.checks import shorten
+from pibls.checks import check_choice, shorten
 from pibls.errors import PiblsError, TextError
 from pibls.text.expressions import read_expression
 from pibls.text.positions import Path, Span, Text, find_places, suggestion
@@ -143,6 +143,10 @@ class Table:
         """Return a whole number, or None if there is none."""
         return int(self._typed(key, int, "a whole number")) if key in self else None
 
+    def choice(self, key: str, owner: str, choices: tuple[str, ...]) -> str:
+        """Return one of some words."""
+        return self.attempt(key, check_choice, key, self.string(key), owner, choices)
+
     def items(self, key: str) -> list[Any]:
         """Return a list."""
         return list(self._typed(key, list, "a list in square brackets"))
@@ -195,6 +199,10 @@ class Table:
             raise self.document.error((*self.path, *path), message)
         return self.document.text((*self.path, *path), value if isinstance(value, str) else repr(value))
 
+    def formula(self, names: Names, key: str) -> Any:
+        """Return the expression that a formula says."""
+        return read_expression(self.text(key), names).expression
+
     def number(self, names: Names, *path: str | int) -> Any:
         """Return a constant, given as a number or as a formula, as a SymPy number."""
         piece = self.text(*path)
@@ -206,6 +214,12 @@ class Table:
     def numbers(self, names: Names, *path: str | int) -> list[float]:
         """Return a list of constants."""
         return [float(self.number(names, *path, i)) for i in range(len(self._list(*path)))]
+
+    def several(self, names: Names, key: str) -> list[float] | float | None:
+        """Return one constant or a list of them; None if there is none."""
+        if key not in self:
+            return None
+        return self.numbers(names, key) if isinstance(self.data[key], list) else float(self.number(names, key))
 
     def rows(self, names: Names, key: str) -> list[list[float]]:
         """Return a list of points."""
