@@ -6,7 +6,7 @@ u_tt = c² u_xx that is not written as a divergence keeps its slope.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from pibls.problem.lowering import Form
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
 from pibls.problem.statements import lowered
+from pibls.quadrature.roots import bracketed
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
@@ -260,16 +261,24 @@ def _roots(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[
     if factor.is_polynomial(symbol):
         roots = np.roots([float(c) for c in sp.Poly(factor, symbol).all_coeffs()])
         return [float(r.real) for r in roots if abs(r.imag) <= _REAL * abs(r) and low < r.real < high]
-    from scipy.optimize import brentq
-
     function = compile_function(factor, (symbol,))
-    X = np.linspace(low, high, _SCAN)[1:-1]
     try:
-        values = function(X[:, None])
+        return zeros(lambda s: function(s[:, None]), np.linspace(low, high, _SCAN)[1:-1])
     except ProblemError:
         return []
-    changes = np.flatnonzero(np.sign(values[1:]) * np.sign(values[:-1]) < 0)
-    return [float(brentq(lambda s: float(function(np.array([[s]]))[0]), X[i], X[i + 1], xtol=1e-15)) for i in changes]
+
+
+def zeros(function: Callable[[FloatArray], FloatArray], places: FloatArray) -> list[float]:
+    """Return where a function of arrays is zero: single ones of the places, and between two where its sign changes.
+
+    >>> np.round(zeros(lambda s: s * (s - 0.7), np.linspace(-1.0, 1.0, 5)), 12)
+    array([0.7, 0. ])
+    """
+    signs = np.sign(function(places))
+    (change,) = np.nonzero(signs[1:] * signs[:-1] < 0)
+    beside = np.abs(np.concatenate([[1.0], signs[:-1]])) + np.abs(np.concatenate([signs[1:], [1.0]]))
+    between = bracketed(lambda at, _: function(at), places[change], places[change + 1])
+    return [*between.tolist(), *places[(signs == 0) & (beside == 2)].tolist()]
 
 
 def _edges(expressions: Iterable[sp.Basic]) -> list[sp.Expr]:
