@@ -105,7 +105,7 @@ NAMES = {
     "pibls.problem.analysis": "analysis_of",
     "pibls.problem.encoding": "_CONSTANTS _FUNCTIONS decode encode",
     "pibls.problem.evaluate": "compile_function",
-    "pibls.problem.fluxes": "flux_of normal_flux",
+    "pibls.problem.fluxes": "normal_flux",
     "pibls.problem.level": "Level",
     "pibls.problem.lowering": "lower",
     "pibls.problem.measured": "Written",
