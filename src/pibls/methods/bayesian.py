@@ -13,11 +13,12 @@ from pibls.checks import FloatArray, check_integer
 from pibls.errors import ProblemError
 from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
-from pibls.methods.fit import Scale, check_fit, check_penalties, host, on_device, recorded, residual_record, row_scaling
+from pibls.methods.fit import Scale, check_fit, check_penalties, on_device, recorded, residual_record, row_scaling
 from pibls.methods.marginal_likelihood import Group, Inference, Step, maximise
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Posterior, Solution, Stage
+from pibls.solvers.inputs import to_host
 from pibls.status import Status
 from pibls.system import Block, System, assemble
 
@@ -88,7 +89,7 @@ class BayesianPIELM:
         with blas_threads():
             scaling = row_scaling(self.lambda_b, self.lambda_i)
             system = assemble(problem, points, on_device(network, device), scaling)
-            matrix, rhs = host(system.matrix), host(system.rhs)
+            matrix, rhs = to_host(system.matrix), to_host(system.rhs)
             assembled = time.perf_counter()
             groups, members = _groups(problem, system, matrix, rhs)
             found, course = maximise(groups, self.iterations)
