@@ -116,7 +116,7 @@ NAMES = {
     "pibls.problems.inverse.numbers": "layered_head",
     "pibls.problems.manufactured": "manufactured",
     "pibls.problems.evolving": "taylor_green",
-    "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",
+    "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path reference",
     "pibls.refinement.standards": "FIRST",
     "pibls.refinement.stopping": "more_budget",
     "pibls.report.colours": "decades magnitude_scale value_scale",

@@ -95,6 +95,10 @@ class BayesianPIELM:
             found, course = maximise(groups, self.iterations)
         residual = rhs - matrix @ found.mean
         sigma = found.singular_values
+        rising = len(course) == self.iterations > 1
+        unfinished = (
+            f"The evidence still rose after {self.iterations} iterations; allow more of them." if rising else ""
+        )
         vanishing = bool(rhs.any()) and sum(found.determined) < _FEWEST
         diagnostics = Diagnostics(
             method="BayesianPIELM",
@@ -107,7 +111,7 @@ class BayesianPIELM:
             condition=float(sigma[0] / sigma[-1]) if sigma[-1] > 0 else float("inf"),
             residuals=residual_record([(b, residual[b.rows]) for b in system.blocks]),
             seconds={"assembly": assembled - start, "inference": time.perf_counter() - assembled},
-            message=_ZERO if vanishing else _message(course, self.iterations),
+            message=_ZERO if vanishing else unfinished,
             stages=_stages(course, time.perf_counter() - assembled),
         )
         noise = _noise(system, members, found)
@@ -153,21 +157,10 @@ def _noise(system: System, members: Sequence[Sequence[Block]], found: Inference)
     return result
 
 
-def _message(course: Sequence[Step], iterations: int) -> str:
-    if len(course) < iterations or iterations == 1:
-        return ""
-    return f"The evidence still rose after {iterations} iterations; allow more of them."
-
-
 def _stages(course: Sequence[Step], seconds: float) -> tuple[Stage, ...]:
     """Return the course of the evidence; time is spread evenly over the iterations, which cost the same."""
+    times = (seconds * (i + 1) / len(course) for i in range(len(course)))
     return tuple(
-        Stage(
-            seconds * (i + 1) / len(course),
-            iteration=i,
-            evidence=evidence,
-            alpha=precisions.alpha,
-            beta=precisions.betas[0],
-        )
-        for i, (precisions, evidence) in enumerate(course)
+        Stage(spent, iteration=i, evidence=evidence, alpha=found.alpha, beta=found.betas[0])
+        for i, (spent, (found, evidence)) in enumerate(zip(times, course, strict=True))
     )
