@@ -31,8 +31,8 @@ from pibls.problem import (
     Statement,
 )
 from pibls.problem.conditions import INITIAL
-from pibls.problem.open_numbers import refuse_open
 from pibls.problem.operators import NormalDerivative
+from pibls.problem.unknown_numbers import refuse_open
 from pibls.text.condition_tables import KINDS, TextPredicate
 from pibls.text.formula_writer import write_equation, write_expression
 from pibls.text.problem_files import read_text
