@@ -7,8 +7,9 @@ from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.problem.domain import DomainLike
+from pibls.problem.lowered_equations import other_coordinates
 from pibls.problem.printing import text
-from pibls.problem.statements import Statement, other_coordinates
+from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field
 from pibls.problem.unknown_numbers import Unknown
 
