@@ -39,22 +39,14 @@ _CROWDED = 1.25
 
 
 def available_cores() -> int:
-    """Return how many cores this process may keep busy: its affinity, cut by the container's quota; at least 1.
-
-    >>> available_cores() >= 1
-    True
-    """
+    """Return how many cores this process may keep busy: its affinity, cut by the container's quota; at least 1."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = core_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
 
 
 def core_quota() -> float | None:
-    """Return how many cores the container may keep busy; None without a limit.
-
-    >>> (core_quota() or 1.0) > 0
-    True
-    """
+    """Return how many cores the container may keep busy; None without a limit."""
     return _cgroup_cores(_CGROUP)
 
 
@@ -62,9 +54,6 @@ def free_cores() -> int:
     """Return how many of the available cores are worth a thread now: fewer where the machine has more to do than cores.
 
     Threads of LAPACK wait for each other; one that is kept waiting by another program holds up all.
-
-    >>> 1 <= free_cores() <= available_cores()
-    True
     """
     cores, machine = available_cores(), os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -76,9 +65,6 @@ def available_memory() -> int:
 
     The machine's free memory is cut by the limit of the container, by that of the process (``ulimit -v``), and by the
     ``memory`` that a solve was given.
-
-    >>> available_memory() > 0
-    True
     """
     free = _meminfo_available()
     if free is None:
@@ -132,9 +118,6 @@ def blas_threads(most: int | None = None) -> Iterator[None]:
     """Cap the threads of BLAS and OpenMP to the cores that are free while the block runs; never raise them.
 
     ``most`` caps them further: small matrices gain nothing from threads, and lose much where cores are busy.
-
-    >>> with blas_threads():
-    ...     pass
     """
     cores = free_cores() if most is None else min(most, free_cores())
     controller = _controller("torch" in sys.modules)

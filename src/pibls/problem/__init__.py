@@ -8,15 +8,7 @@
 Eq(-laplacian(u(x, y)), 1)
 """
 
-from pibls.problem.conditions import (
-    Condition,
-    Dirichlet,
-    Initial,
-    Mean,
-    Neumann,
-    Periodic,
-    Robin,
-)
+from pibls.problem.conditions import Condition, Dirichlet, Initial, Mean, Neumann, Periodic, Robin
 from pibls.problem.interface import AnyCondition, Convection, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
 from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress, von_mises

@@ -15,23 +15,10 @@ from pibls.errors import InputError, TextError
 from pibls.geometry import Box, Combination, Domain, Extrusion, Part, PointCloud, Product, Solid, Star, TimeInterval
 from pibls.geometry.description import Kind
 from pibls.geometry.restricted import Predicate, RestrictedPatch
-from pibls.problem import (
-    Across,
-    AnyCondition,
-    AtPoints,
-    Averages,
-    Condition,
-    Field,
-    Interface,
-    Mean,
-    Observation,
-    OnPart,
-    Periodic,
-    Problem,
-    Statement,
-)
+from pibls.problem import AnyCondition, Condition, Field, Interface, Mean, Observation, Periodic, Problem, Statement
 from pibls.problem.conditions import INITIAL
 from pibls.problem.operators import NormalDerivative
+from pibls.problem.places import Across, AtPoints, Averages, OnPart
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.text.condition_tables import KINDS, TextPredicate
 from pibls.text.formula_writer import write_equation, write_expression
