@@ -235,9 +235,8 @@ def _check(text: str, problem: Problem) -> None:
 
 
 def _same(one: Statement, two: Statement) -> bool:
-    arrays = ((one.targets, two.targets), (one.noise, two.noise))
-    equal = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in arrays)
-    equal &= all(getattr(one, name) == getattr(two, name) for name in ("weight", "exact", "loss"))
+    given = ("targets", "noise", "weight", "exact", "loss")
+    equal = all(np.array_equal(getattr(one, name), getattr(two, name)) for name in given)
     equal &= one.form.expression == two.form.expression
     if isinstance(one.place, OnPart) and isinstance(two.place, OnPart):
         return equal and _same_part(one.place.part, two.place.part)
