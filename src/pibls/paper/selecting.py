@@ -144,8 +144,6 @@ class Raced:
 def race(entries: Sequence[Entry], folds: int, course: Sequence[int], store: Store | None = None) -> list[Raced]:
     """Race the methods of every entry; networks of all entries are trained side by side.
 
-    Examples
-    --------
     >>> from pibls import PINN
     >>> (raced,) = race([(Setting("advection", 10, 0), [PINN(width) for width in (1, 2, 8)])], 2, (20, 40))
     >>> len(raced.leaders), raced.entrants
