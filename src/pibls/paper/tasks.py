@@ -286,7 +286,7 @@ def _theorems(task: Task, store: Store) -> Entries:
 
 
 def _each(entries: Callable[[Task, Spec], Cell]) -> Callable[[Task, Store], Entries]:
-    """Return how cells are computed that need nothing of what is stored."""
+    """Return how cells are computed that need no stored ones."""
     return lambda task, _: ((spec, entries(task, spec)) for spec in task.specs)
 
 

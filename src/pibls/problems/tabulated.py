@@ -65,6 +65,6 @@ def references() -> Mapping[str, Reference]:
     found = {}
     for problem in (bratu_unforced, l_shape_unit_load):
         table = VALUES[problem.__name__]
-        known = (np.array(numbers) for numbers in (table["points"], table["values"]["u"]))
-        found[problem.__name__] = Reference(problem, *known, table["accuracy"])
+        points, values = np.array(table["points"]), np.array(table["values"]["u"])
+        found[problem.__name__] = Reference(problem, points, values, table["accuracy"])
     return MappingProxyType(found)
