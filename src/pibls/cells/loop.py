@@ -96,7 +96,7 @@ class Loop:
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage, with the sensitivity of its solution."""
         fit, seconds = found.fit, self.course.budget.elapsed
-        size = (fit.unknowns, fit.rows, len(fit.parts))
+        size = (fit.unknowns, 0, len(fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
         return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=own)
 

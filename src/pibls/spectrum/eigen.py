@@ -149,7 +149,7 @@ class _EigenSearch:
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
         fit = found.better.fit
-        size = (fit.unknowns, fit.rows, len(fit.parts))
+        size = (fit.unknowns, 0, len(fit.parts))
         return Stage(self.course.budget.elapsed, *size, residual=found.better.residual, estimate=found.estimate)
 
     def is_met(self, found: _ComparedModes) -> bool:
