@@ -146,11 +146,7 @@ class Patchwork:
             found.append(replace(box, cuts=cuts, held=held))
         if self.place.part is not None:
             return [box for box in found if box.held]
-        return [box for box in found if box.is_cut or self._holds(box)]
-
-    def _holds(self, box: Bounded) -> bool:
-        middle = (box.low + box.high)[None] / 2
-        return bool(self._inside(middle)[0])
+        return [box for box in found if box.is_cut or self._inside((box.low + box.high)[None] / 2)[0]]
 
     def _inside(self, X: FloatArray) -> Any:
         """Tell which points are in the domain and in the region."""

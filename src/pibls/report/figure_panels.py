@@ -15,7 +15,16 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.report.colours import Scale, magnitude_scale, value_scale
-from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, extended, is_long, is_to_scale
+from pibls.report.drawing import (
+    Picture,
+    add_colour_bar,
+    draw_lines,
+    draw_map,
+    extended,
+    fit_solid,
+    is_long,
+    is_to_scale,
+)
 from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
@@ -159,10 +168,9 @@ def draw_surfaces(domain: Any, quantities: list[PictureQuantity], n: int | None)
         shaded = colours.to_rgba(values)
         shaded[:, :3] *= light[:, None]
         axes.add_collection3d(Poly3DCollection(facets, facecolors=shaded, edgecolors=shaded, linewidths=0.3))
-        for name, symbol, (low, high) in zip("xyz", domain.coordinates, domain.bounds, strict=True):
-            getattr(axes, f"set_{name}lim")(low, high)
+        fit_solid(axes, domain)
+        for name, symbol in zip("xyz", domain.coordinates, strict=True):
             getattr(axes, f"set_{name}label")(symbol.name, style="italic")
-        axes.set_box_aspect(domain.bounds[:, 1] - domain.bounds[:, 0])
         axes.locator_params(nbins=4)
         axes.tick_params(labelsize=7)
         axes.set_title(quantity.title, fontsize=10)

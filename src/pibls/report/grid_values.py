@@ -114,11 +114,6 @@ def columns(solution: Solution, n: int | None, given: Mapping[str, Any], owner: 
     return dict(zip(solution.coordinate_names, X.T, strict=True)) | values_at(solution, X)
 
 
-def to_pandas(solution: Solution, n: int | None, given: Mapping[str, Any]) -> Any:
-    """Return the table as a DataFrame."""
-    return installed("pandas", "to_pandas").DataFrame(columns(solution, n, given, "to_pandas"))
-
-
 def csv_text(heading: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
     r"""Return rows as CSV; numbers keep all their digits.
 
@@ -186,11 +181,6 @@ def spelled(name: str) -> str:
     return "".join(
         word if letter.isascii() else word.title() if letter.isupper() else word.lower() for word, letter in pairs
     )
-
-
-def to_netcdf(solution: Solution, path: str | Path, n: int | None, given: Mapping[str, Any]) -> Path:
-    """Write the values on a whole grid as netCDF."""
-    return write_netcdf(to_xarray(solution, n, given, "to_netcdf"), path)
 
 
 def write_netcdf(dataset: Any, path: str | Path) -> Path:

@@ -117,7 +117,7 @@ def plot(
         raise refusal("solution", "plot", "be a Solution", solution, "Use what solving a problem returned.")
     what, field, words = _subject(what, field, {"arrows": arrows, "streamlines": streamlines})
     if what == "fit":
-        from pibls.report.fits import draw_fit
+        from pibls.report.inverse_pictures import draw_fit
 
         return draw_fit(solution)
     if n is not None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
-from pibls.studio.text_edits import with_table
+from pibls.studio.condition_edits import with_another
+from pibls.studio.panel import Panel, show
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -22,11 +23,11 @@ _KEYS = {
 }
 
 
-class TopBar:
+class TopBar(Panel):
     """Buttons for the whole problem."""
 
     def __init__(self, page: StudioPage) -> None:
-        self.page, self.ui = page, page.ui
+        super().__init__(page)
         self.zoo: list[dict[str, str]] = []
 
     def build(self) -> None:
@@ -89,8 +90,7 @@ class TopBar:
                 return
             page.path = None
         elif ending == ".csv":
-            entries = {"kind": "observation", "file": name}
-            page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
+            page.edit(with_another, {"kind": "observation", "file": name})
             page.status.tell(f"{name} is a measurement now. Name unknown numbers in the file, and solve to fit them.")
         else:
             page.board.import_shape(name)
@@ -115,10 +115,9 @@ class TopBar:
 
     def _shelve(self, shelf: Any, words: str) -> None:
         ui = self.ui
-        starters = [
-            (f"start {name}", name.capitalize(), _first_line(text)) for name, text in self.page.starters.items()
-        ]
-        found = [*starters, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
+        starters = self.page.starters.items()
+        found = [(f"start {name}", name.capitalize(), text.partition("\n")[0].lstrip("# ")) for name, text in starters]
+        found = [*found, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
         shelf.clear()
         with shelf:
             for key, title, about in found:
@@ -161,9 +160,5 @@ class TopBar:
 
     def show_solving(self, solving: bool) -> None:
         """Offer to cancel while a solve runs."""
-        (self.cancel.classes(remove="hide") if solving else self.cancel.classes(add="hide"))
+        show(self.cancel, solving)
         self.solve.set_enabled(not solving)
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0].lstrip("# ") if text else ""
