@@ -23,8 +23,6 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.json_records import Network
 
-__all__ = ["Bounded", "RulePoints", "Patchwork"]
-
 BOXED = 3  # coordinates in which places are divided into boxes
 EDGE = 1e-10  # share of an integral to which ends of lines in a box are found; boxes that agree as well are not halved
 _MORE = 4  # points along an axis that the better of two rules has more

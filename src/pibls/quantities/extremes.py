@@ -23,8 +23,6 @@ from pibls.quantities.where import Where
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 
-__all__ = ["Extremes"]
-
 _FEWEST_BOXES = 64  # for a network that has no cells
 _TRIED = 12  # boxes and pieces in which the best candidate is improved
 _ROUNDS = 27  # halvings of steps: more would be below rounding

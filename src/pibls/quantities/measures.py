@@ -29,8 +29,6 @@ from pibls.quantities.values import ValueFunction
 from pibls.quantities.where import where_of
 from pibls.solution import Solution
 
-__all__ = ["Measures"]
-
 _RULES = 4  # for means in time: each is made at the event that the one before finds
 
 

@@ -69,7 +69,7 @@ def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
     return max(min(inner, height / shape) + margin, 0.6 * width), height + 0.8
 
 
-def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, list[list[Any]]]:
+def given_axes(rows: list[list[Panel]], axes: Any) -> tuple[Figure, list[list[Any]]]:
     """Return the user's axes in the shape of the panels."""
     try:
         flat = list(np.ravel(np.asarray(axes, dtype=object)))
@@ -78,7 +78,7 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
     count = sum(len(row) for row in rows)
     if len(flat) != count or not all(hasattr(item, "imshow") for item in flat):
         raise InputError(
-            f"The 'axes' parameter of {owner} must be {count} Matplotlib axes for the {count} panels of this picture. "
+            f"The 'axes' parameter of plot must be {count} Matplotlib axes for the {count} panels of this picture. "
             f"Got {shorten(axes)} instead. Leave it out for a new figure, or choose one panel with what= and field=."
         )
     remaining = iter(flat)

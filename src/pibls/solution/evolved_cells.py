@@ -13,8 +13,6 @@ from pibls.features import MultiIndex
 from pibls.solution.celled import ENTRIES, CellNetwork
 from pibls.solution.evolved import is_increasing, legendre_series, pieces_of
 
-__all__ = ["EvolvedCells"]
-
 
 @dataclass(frozen=True, eq=False)
 class EvolvedCells:

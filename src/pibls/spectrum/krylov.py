@@ -24,8 +24,6 @@ from pibls.refinement.standards import SLIGHT
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
 
-__all__ = ["SPARE", "Modes", "modes_of"]
-
 SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the last ones converge slowly
 _STEPS = 30  # blocks at most
 _DEPENDENT = 1e-10  # of a block: directions that are rounding

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pibls.checks import cut
 from pibls.studio.card_panel import KINDS
 from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_another, with_condition
-from pibls.studio.panel import Panel, Record, offer
+from pibls.studio.panel import PagePanel, Record, offer
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
 from pibls.studio.text_edits import is_toml, with_table, without
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WAYS = {"union": "Add", "difference": "Cut out", "intersection": "Keep within"}
 
 
-class BoardPanel(Panel):
+class BoardPanel(PagePanel):
     """The drawing of the domain, and everything that changes it."""
 
     def __init__(self, page: StudioPage) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
 from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, with_another
-from pibls.studio.panel import Panel, Record, show
+from pibls.studio.panel import PagePanel, Record, show
 from pibls.studio.text_edits import with_item, with_value, without
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = {
 _TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8")
 
 
-class CardPanel(Panel):
+class CardPanel(PagePanel):
     """Cards that follow the text, and change it as they are typed into."""
 
     def __init__(self, page: StudioPage) -> None:
@@ -117,13 +117,17 @@ class CardPanel(Panel):
         ui = self.ui
         with ui.element("div").classes("card") as card:
             with ui.element("div").classes("row"):
-                field = ui.input(on_change=lambda e, n=number: self._typed(("equation", n), ("equations", n), e.value))
-                field.props(f'borderless dense spellcheck=false aria-label="Equation {number + 1}"')
-                field.classes("formula grow")
+                field = self._formula(f"Equation {number + 1}").classes("grow")
+                field.on_value_change(lambda e: self._typed(("equation", number), ("equations", number), e.value))
                 if count > 1:
                     self._remove("equation", lambda: self.page.edit(without, ("equations", number)))
             math = ui.html("", sanitize=False).classes("math")
             self.fields["equation", number] = (card, field, math, *self._error_lines())
+
+    def _formula(self, name: str, **given: Any) -> Any:
+        """Make a field to type a formula into, whose name is told but not shown."""
+        field = self.ui.input(**given).props(f'dense borderless spellcheck=false aria-label="{name}"')
+        return field.classes("formula")
 
     def _remove(self, thing: str, handler: Any) -> None:
         button = self.ui.button(icon="close", on_click=lambda: handler())
@@ -160,19 +164,17 @@ class CardPanel(Panel):
 
     def _entry(self, number: int, key: str) -> None:
         path = ("conditions", number, key)
-        field = self.ui.input(label=key)
+        field = self._formula(f"{key} of condition {number + 1}", label=key).props("stack-label")
         field.on_value_change(lambda e: self._typed(("condition", number), path, e.value))
-        field.props(f'dense borderless stack-label spellcheck=false aria-label="{key} of condition {number + 1}"')
-        self.fields["entry", number, key] = field.classes("formula")
+        self.fields["entry", number, key] = field
 
     def _parameter(self, parameter: Record) -> None:
         ui, name = self.ui, parameter["name"]
         with ui.element("div").classes("slider-row"):
             ui.label(name)
             if not parameter["slides"]:
-                field = ui.input(on_change=lambda e: self._put(("parameters", name), e.value, f"parameter {name}"))
-                field.props(f'dense borderless spellcheck=false aria-label="Parameter {name}"').classes("formula")
-                field.style("grid-column: 2 / 4")
+                field = self._formula(f"Parameter {name}").style("grid-column: 2 / 4")
+                field.on_value_change(lambda e: self._put(("parameters", name), e.value, f"parameter {name}"))
                 self.fields["parameter", name] = (None, field)
             else:
                 slider = ui.element("input").props(f'type=range aria-label="Slider of {name}"')

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 
-class Panel:
+class PagePanel:
     """A part of a page that makes its elements once and shows records in them."""
 
     def __init__(self, page: StudioPage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pibls.studio.panel import Panel, Record, offer, show
+from pibls.studio.panel import PagePanel, Record, offer, show
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -15,7 +15,7 @@ _OVERLAYS = {"cells": "Cells", "gradient": "Gradient", "streamlines": "Streamlin
 _KINDS = {"maximum": "Maximum", "minimum": "Minimum", "integral": "Integral", "mean": "Mean", "flow": "Flow"}
 
 
-class SolutionPanel(Panel):
+class SolutionPanel(PagePanel):
     """A picture and the numbers below it."""
 
     def __init__(self, page: StudioPage) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pibls.status import Status
-from pibls.studio.panel import Panel, Record
+from pibls.studio.panel import PagePanel, Record
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -19,7 +19,7 @@ _TONES = {
 }
 
 
-class StatusBar(Panel):
+class StatusBar(PagePanel):
     """Words, figures and a small curve."""
 
     def __init__(self, page: StudioPage) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
 from pibls.studio.condition_edits import with_another
-from pibls.studio.panel import Panel, show
+from pibls.studio.panel import PagePanel, show
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -23,7 +23,7 @@ _KEYS = {
 }
 
 
-class TopBar(Panel):
+class TopBar(PagePanel):
     """Buttons for the whole problem."""
 
     def __init__(self, page: StudioPage) -> None:

@@ -19,8 +19,6 @@ from pibls.sweeps.kept import file_of, kept
 from pibls.sweeps.workers import Workers
 from pibls.tuning import solve
 
-__all__ = ["Point", "Solving"]
-
 
 @dataclass(frozen=True)
 class Point:

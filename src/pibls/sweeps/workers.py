@@ -18,8 +18,6 @@ from pibls.errors import InputError, MissingDependencyError
 from pibls.runtime import available_cores, blas_threads, is_dask
 from pibls.sweeps.processes import in_processes, result_of
 
-__all__ = ["Work", "Workers", "connected", "executor_of", "workers_of"]
-
 Work = Callable[[Any], Any]
 Outcomes = Iterator[tuple[Any, Any]]
 
