@@ -132,7 +132,7 @@ def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
     truth = {name: encode(sp.sympify(value, strict=True)) for name, value in (problem.truth or {}).items()}
     return {
         "coordinates": [symbol.name for symbol in problem.domain.coordinates],
-        "domain": problem.domain.to_dict(_encode_shape),  # type: ignore[attr-defined]
+        "domain": problem.domain.to_dict(_encode_shape),
         "equations": [encode(equation) for equation in problem.equations],
         "conditions": [_condition_record(c, f"condition_{i}", arrays) for i, c in enumerate(problem.conditions)],
         "exact": exact,

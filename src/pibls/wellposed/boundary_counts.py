@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
-from pibls.geometry import Domain
 from pibls.problem import AtPoints, OnPart, Opposite, Problem, Statement
 from pibls.problem.printing import text
 from pibls.refinement.standards import POINTS, SLIGHT
@@ -118,7 +117,7 @@ def sampled(problem: Problem) -> FloatArray:
 
 def named(problem: Problem) -> dict[str, Any]:
     """Return the parts of the boundary by name; of several names of one part the first."""
-    parts, found = cast(Domain, problem.domain).parts, dict[Any, str]()
+    parts, found = problem.domain.parts, dict[Any, str]()
     for name, part in parts.items():
         found.setdefault(part.patches, name)
     return {name: parts[name] for name in found.values()}
