@@ -44,9 +44,9 @@ def axes_of(domain: DomainLike, n: int | None, given: Mapping[str, Any], owner: 
     if strange := sorted(set(given) - set(names)):
         raise InputError(f"{owner} takes values for the coordinates {', '.join(names)}. Got {strange[0]!r} instead.")
     count = _POINTS_PER_AXIS.get(len(names)) if n is None else check_integer("n", n, owner, minimum=2)
-    if getattr(domain, "atoms", None) is not None and (given or n is not None):
+    if domain.atoms is not None and (given or n is not None):
         raise InputError(f"{owner} gives the values at the points of a cloud, which has no grid. Leave out n and axes.")
-    if getattr(domain, "atoms", None) is not None or (count is None and set(given) != set(names)):
+    if domain.atoms is not None or (count is None and set(given) != set(names)):
         return None
     axes = {}
     for name, (low, high) in zip(names, domain.bounds, strict=True):

@@ -144,7 +144,7 @@ def _points(points: object, problem: Problem | None, seed: int | np.random.Gener
         rng = check_seed(seed, "metrics")
         if problem is None:
             return None
-        atoms: FloatArray | None = getattr(problem.domain, "atoms", None)
+        atoms: FloatArray | None = problem.domain.atoms
         return problem.domain.sample(POINTS, "uniform", rng) if atoms is None else atoms
     width = _width(points) if problem is None else len(problem.domain.coordinates)
     X = check_points("points", points, "metrics", width)

@@ -156,8 +156,8 @@ class CloudView(View):
     @cached_property
     def points(self) -> FloatArray:
         """The points from left to right."""
-        atoms: FloatArray = self.domain.atoms  # type: ignore[attr-defined]
-        return atoms[np.lexsort(atoms.T[::-1])]
+        assert self.domain.atoms is not None
+        return self.domain.atoms[np.lexsort(self.domain.atoms.T[::-1])]
 
     @cached_property
     def grids(self) -> tuple[FloatArray, ...]:
@@ -206,7 +206,7 @@ def cut_views(domain: DomainLike, along: Any, at: object, n: int | None) -> tupl
     times: list[dict[int, float]] = [{}]
     if domain.time is not None:
         times = [{count: value} for value in chosen.pop(count, _spread(domain.bounds[-1], LINES))]
-    if chosen or getattr(domain, "atoms", None) is not None:
+    if chosen or domain.atoms is not None:
         raise InputError(
             f"The 'along' parameter of plot says where in space values are wanted, so that 'at' may fix the time "
             f"alone, and there is nothing between the points of a cloud. Got at={shorten(at)} on {shorten(domain)}."
@@ -262,7 +262,7 @@ def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> t
     >>> [view.place for view in choose_views(box * TimeInterval(t, 0, 3), {"x": 0.25}, None, "plot")]
     ['x = 0.25, t = 0', 'x = 0.25, t = 1', 'x = 0.25, t = 2', 'x = 0.25, t = 3']
     """
-    if getattr(domain, "atoms", None) is not None:
+    if domain.atoms is not None:
         return (_cloud_view(domain, at, owner),)
     chosen = _chosen(domain, at, owner)
     coordinates = list(domain.coordinates)
