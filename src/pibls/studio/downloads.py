@@ -37,10 +37,6 @@ class Downloads:
         """Make a file and hand it over."""
         self.page.start(self._made(kind))
 
-    def problem(self) -> None:
-        """Hand over the problem file."""
-        self.start("toml")
-
     async def _made(self, kind: str) -> None:
         page = self.page
         record, eigenvalue = page.record, bool(page.problem.get("eigenvalue"))

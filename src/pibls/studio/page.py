@@ -185,7 +185,7 @@ class StudioPage:
     def save(self) -> None:
         """Write the problem file where it came from, or hand it to the browser."""
         if self.path is None:
-            self.downloads.problem()
+            self.downloads.start("toml")
             return
         text = self.text
         try:
@@ -230,14 +230,10 @@ class StudioPage:
             self._moved = False
             await self._solve(again=True)
 
-    def cancel(self) -> None:
-        """End the solve that runs."""
-        self.session.cancel()
-
     def press(self, name: str) -> None:
         """Do as a key of the keyboard says."""
         keys: dict[str, Callable[[], None]] = {"solve": self.solve, "save": self.save, "undo": self.undo}
-        keys |= {"redo": self.redo, "cancel": self.cancel, "open": self.top.pick, "help": self.top.show_help}
+        keys |= {"redo": self.redo, "cancel": self.session.cancel, "open": self.top.pick, "help": self.top.help.open}
         if name in keys:
             with self.root:
                 keys[name]()

@@ -45,8 +45,10 @@ class TopBar(PagePanel):
         self.back = self._button("undo", "", page.undo, "Undo")
         self.forth = self._button("redo", "", page.redo, "Redo")
         self._button("contrast", "", self._turn, "Light or dark")
-        self._button("help_outline", "", self.show_help, "Help on keys")
-        self.cancel = ui.button("Cancel", on_click=page.cancel).props("outline dense").classes("action hide px-3")
+        self._button("help_outline", "", lambda: self.help.open(), "Help on keys")
+        self.cancel = (
+            ui.button("Cancel", on_click=page.session.cancel).props("outline dense").classes("action hide px-3")
+        )
         self.solve = ui.button("Solve", on_click=page.solve).props("unelevated dense").classes("action px-4")
         limit = page.session.crew.allowance.upload
         self.upload = ui.upload(
@@ -147,10 +149,6 @@ class TopBar(PagePanel):
 
     def _turn(self) -> None:
         self.page.run("setDark(!document.body.classList.contains('body--dark'))")
-
-    def show_help(self) -> None:
-        """Show the keys."""
-        self.help.open()
 
     def show_steps(self) -> None:
         """Show whether there is something to undo or to redo."""
