@@ -29,6 +29,7 @@ class TopBar(PagePanel):
     def __init__(self, page: StudioPage) -> None:
         super().__init__(page)
         self.zoo: list[dict[str, str]] = []
+        self.help: Any = None
 
     def build(self) -> None:
         """Make the elements."""
