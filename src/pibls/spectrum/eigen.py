@@ -29,8 +29,6 @@ from pibls.spectrum.krylov import SPARE, Modes, modes_of
 from pibls.spectrum.pencil import Pencil
 from pibls.status import Status
 
-__all__ = ["Spectrum", "eigen"]
-
 _SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
 
 
