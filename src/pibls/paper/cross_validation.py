@@ -275,7 +275,7 @@ def _fitted_scores(method: Method, scorer: Scorer, seed: int) -> list[Sequence[f
                     "The fit of every method of cross_validate must return a Solution. Got "
                     f"{shorten(solution)} from {shorten(method)} instead."
                 )
-            rows.append([scorer.score(solution, number, score) for score in scorer.scores])
+            rows.append([scorer.score(solution.evaluate, number, score) for score in scorer.scores])
     except (FeatureError, SolveError) as refusal:
         return refusal
     return rows

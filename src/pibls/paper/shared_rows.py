@@ -15,8 +15,8 @@ from pibls.geometry import Points
 from pibls.paper.folds import Fold, IndexArray
 from pibls.problem import MultiIndex, Problem
 from pibls.solution.residuals import root_mean_square
-from pibls.system import Penalties, assemble
-from pibls.tuning.judge import Evaluates, Judge
+from pibls.system import Evaluate, Penalties, assemble
+from pibls.tuning.judge import Judge
 
 Key = tuple[str, MultiIndex]
 
@@ -35,12 +35,12 @@ class Scorer:
         """A judge for every fold."""
         return tuple(Judge(self.problem, fold.held) for fold in self.folds)
 
-    def score(self, solution: Evaluates, fold: int, score: str) -> float:
+    def score(self, evaluate: Evaluate, fold: int, score: str) -> float:
         """Return how good a solution is at the points held out of a fold."""
         if score == "residual":
-            return self.judges[fold](solution).total
+            return self.judges[fold](evaluate)
         X, names = self.folds[fold].held.interior, self.problem.field_names
-        values = solution.evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
+        values = evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
         errors = [v - self._held_exact[fold][name] for name, v in zip(names, values, strict=True)]
         return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))
 

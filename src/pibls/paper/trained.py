@@ -68,7 +68,7 @@ def _scored(
     result = []
     for number, (scorer, fold) in enumerate(where):
         own = _Values(arrays[number], {a: v[number] for a, v in values.items()}, scorer.problem.field_names)
-        result.append([scorer.score(own, fold, score) for score in scorer.scores])
+        result.append([scorer.score(own.evaluate, fold, score) for score in scorer.scores])
     return result
 
 

@@ -86,7 +86,7 @@ def _compared(
         wide = with_nodes(network, groups)
         other = second.fit_network(wide, second.points(wide.size), solution.evaluate, close=True)
     judge = second.judge(network.size)
-    estimate = estimated_error(judge(solution).total, judge(other).total, second.distance(solution, other))
+    estimate = estimated_error(judge(solution.evaluate), judge(other.evaluate), second.distance(solution, other))
     return (cast(RicherNetwork, other.network), other.weights), estimate
 
 

@@ -49,7 +49,7 @@ class Fitting:
     >>> from pibls.problems import poisson
     >>> fitting = Fitting(poisson(), 0)
     >>> solution = fitting.fit([(150, (3.0, 3.0))])
-    >>> solution.true_error() < 1e-6, fitting.judge(150)(solution).total < 1e-6
+    >>> solution.true_error() < 1e-6, fitting.judge(150)(solution.evaluate) < 1e-6
     (True, True)
     """
 

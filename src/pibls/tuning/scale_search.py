@@ -22,22 +22,21 @@ def choose_scale(
     axes: int,
     enough: float,
     accept: Callable[[Scale], bool] = lambda _: False,
-) -> tuple[Scale, float]:
-    """Return the scale with the smallest score that was found, and its score; one that is low enough ends the search.
+) -> Scale:
+    """Return the scale with the smallest score that was found; one that is low enough ends the search.
 
     ``score`` is the held-out residual of a pilot, asked again for scales it knows; ``accept`` is asked whether the best
     scale that is the same on all axes will do.
 
-    >>> scale, left = choose_scale(lambda s: abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3)), 2, 0.0)
-    >>> bool(left < 0.3)
-    True
+    >>> choose_scale(lambda s: abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3)), 2, 0.0)
+    (12.0, 3.0)
     """
     scale = min(((value,) * axes for value in _LADDER), key=score)
     if score(scale) > enough and not accept(scale):
         for step in _STEPS:
             for moved in (*((axis,) for axis in range(axes) if axes > 1), range(axes)):
                 scale = refine_scale(score, scale, moved, step, enough)
-    return scale, score(scale)
+    return scale
 
 
 def natural_scale(axes: int) -> Scale:
@@ -49,14 +48,13 @@ def natural_scale(axes: int) -> Scale:
     return (_LADDER[0] * float(np.sqrt(FEW_AXES / axes)),) * axes
 
 
-def climb(score: Callable[[Scale], float], axes: int, enough: float) -> tuple[Scale, float]:
-    """Return the scale, the same on all of many axes, from which no step lowers the score, and that score.
+def climb(score: Callable[[Scale], float], axes: int, enough: float) -> Scale:
+    """Return the scale, the same on all of many axes, from which no step lowers the score.
 
-    >>> climb(lambda s: abs(np.log(s[0] / 0.2)), 12, 0.0)[0][0]
+    >>> climb(lambda s: abs(np.log(s[0] / 0.2)), 12, 0.0)[0]
     0.1875
     """
-    scale = refine_scale(score, natural_scale(axes), None, _STEPS[0], enough)
-    return scale, score(scale)
+    return refine_scale(score, natural_scale(axes), None, _STEPS[0], enough)
 
 
 def refine_scale(

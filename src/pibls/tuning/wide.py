@@ -201,7 +201,7 @@ class _Widening:
         self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
-        residual = self.fitting.judge(nodes)(solution).total
+        residual = self.fitting.judge(nodes)(solution.evaluate)
         self._keep(solution, residual)
         return _Fitted(blocks, solution, residual)
 
@@ -217,7 +217,7 @@ class _Widening:
         self.course.tell("estimate", here.nodes)
         # Both at the same points: some may lie in a layer that others miss.
         judge = self.fitting.judge(finer.nodes)
-        residuals = judge(here.solution).total, judge(finer.solution).total
+        residuals = judge(here.solution.evaluate), judge(finer.solution.evaluate)
         estimate = estimated_error(*residuals, self.fitting.distance(here.solution, finer.solution))
         if self.fitting.chart is not None:
             self.budget.spend(self.linear.operations(self.linear.pilot_nodes))
