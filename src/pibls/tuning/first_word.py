@@ -14,8 +14,10 @@ from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.shocks import fronts_of
-from pibls.wellposed.boundary_counts import (
+from pibls.wellposed.characteristics import carried
+from pibls.wellposed.counting import (
     conditions,
+    conditions_needed,
     equations_in_words,
     exceeding,
     has,
@@ -23,13 +25,11 @@ from pibls.wellposed.boundary_counts import (
     lacking,
     named,
     number,
+    too_few,
 )
-from pibls.wellposed.characteristics import carried
-from pibls.wellposed.counting import conditions_needed, too_few
-from pibls.wellposed.levels import free_level, free_motion
 from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
-from pibls.wellposed.resting import leaves_at_will
 from pibls.wellposed.stability import unbounded_growth
+from pibls.wellposed.uniqueness import free_level, free_motion, leaves_at_will
 
 __all__ = ["first_word"]
 

@@ -169,7 +169,7 @@ def _flowing(
     """
     given = given_on_parts(problem)
     own = [(term.field, term.multi_index) for term in net.flux.terms]
-    slots = sorted({*own, *slots_of(given)})
+    slots = sorted({*own, *slots_of(s.form for s in given)})
     rows, values = linear_rows(given, place, X, normals, slots)
     inverse, rng, found, scale = np.linalg.pinv(rows), np.random.default_rng(0), [], 0.0
     for _ in range(SAMPLES):
