@@ -136,7 +136,7 @@ def blas_threads(most: int | None = None) -> Iterator[None]:
     >>> with blas_threads():
     ...     pass
     """
-    cores = free_cores() if most is None else min(most, free_cores())
+    cores = 1 if most == 1 else min(free_cores(), most or sys.maxsize)
     controller = _controller("torch" in sys.modules)
     pools = {library.prefix: library.num_threads for library in controller.lib_controllers}
     crowded = {prefix: cores for prefix, threads in pools.items() if threads is not None and threads > cores}
