@@ -2,5 +2,6 @@
 
 `counting` counts conditions, `compatibility` integrates sources and fluxes, `contradiction` finds statements that
 cannot hold together, `sensitivity` finds changes of a solution that nothing sees, `uniqueness` levels and motions
-among them, `stability` waves that grow without bound. Each says what is wrong in a sentence with the number that shows it.
+among them, `stability` waves that grow without bound. Each says what is wrong in a sentence with the number that shows
+it.
 """
