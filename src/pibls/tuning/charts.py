@@ -52,11 +52,6 @@ def symmetric_chart(problem: Problem, X: FloatArray) -> Chart | None:
 
     Functions of m coordinates that can be exchanged are functions of m such sums. They are scaled to the same size at
     the points X. Without a symmetry there is no such chart.
-
-    >>> from pibls.problems import heat_nd
-    >>> problem = heat_nd(20)
-    >>> symmetric_chart(problem, problem.domain.sample(100)).reduction.degrees
-    (1, 2, 3, 4, 5, 6, 1)
     """
     found = problem.once(orbits)
     if all(len(orbit.axes) == 1 and not orbit.even for orbit in found):
@@ -124,12 +119,7 @@ class _Change(NamedTuple):
 
 
 def orbits(problem: Problem) -> tuple[Orbit, ...]:
-    """Return the coordinates of space, those together that can be exchanged without a change of the problem.
-
-    >>> from pibls.problems import heat_nd, poisson_nd
-    >>> orbits(heat_nd(3))
-    (Orbit(axes=(0, 1, 2), even=False),)
-    """
+    """Return the coordinates of space, those together that can be exchanged without a change of the problem."""
     dimension, time = len(problem.domain.coordinates), problem.domain.time
     axes = [axis for axis, symbol in enumerate(problem.domain.coordinates) if symbol != time]
     samples = [_sampled(problem, statement) for statement in problem.statements]

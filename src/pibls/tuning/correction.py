@@ -45,14 +45,7 @@ class Correction:
         return self.fitting.points(2 * self.fitting.pilot_nodes)
 
     def size(self, solution: Solution) -> float:
-        """Return the size of the correction of a solution, relative to that; with several fields, the largest.
-
-        >>> from pibls.problems import poisson_nd
-        >>> fitting = Fitting(poisson_nd(4), 0)
-        >>> rough = fitting.fit([(60, (0.5,) * 4)])
-        >>> bool(0.2 < Correction(fitting).size(rough) / rough.true_error() < 5.0)
-        True
-        """
+        """Return the size of the correction of a solution, relative to that; with several fields, the largest."""
         with blas_threads():
             network, factor, blocks = self._pilot
             problem = solution.problem

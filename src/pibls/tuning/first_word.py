@@ -35,21 +35,7 @@ __all__ = ["first_word"]
 
 
 def first_word(problem: Problem) -> str:
-    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text.
-
-    Examples
-    --------
-    >>> import sympy as sp
-    >>> import pibls as pb
-    >>> x, y = pb.coordinates("x y")
-    >>> u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
-    >>> three = square.left | square.bottom | square.top
-    >>> problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0, on=three)])
-    >>> print(first_word(problem)[:85])
-    The solution is not unique: right has no condition; -laplacian(u) = 1 needs one there
-    >>> first_word(pb.Problem(problem.equations, square, [pb.Dirichlet(u, 0)]))
-    ''
-    """
+    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text."""
     return "" if _is_given_everywhere(problem) else problem.once(_told)
 
 

@@ -27,20 +27,7 @@ if TYPE_CHECKING:
 
 
 def carried(evolution: Evolution) -> str:
-    """Say where values enter that no condition gives, or leave against one, or when characteristics meet; else nothing.
-
-    >>> import pibls as pb
-    >>> from pibls.evolution import find_evolution
-    >>> x, t = pb.coordinates("x t")
-    >>> u, road = pb.field("u", x, t), pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
-    >>> start = pb.Initial(u, sp.sin(sp.pi * x))
-    >>> problem = pb.Problem(sp.Eq(u.diff(t) + u.diff(x), 0), road, [start])
-    >>> print(carried(find_evolution(problem))[:63])
-    The solution is not unique: left has no condition, and u enters
-    >>> problem = pb.Problem(sp.Eq(u.diff(t) + u * u.diff(x), 0), road, [start, pb.Dirichlet(u, 0)])
-    >>> print(carried(find_evolution(problem))[:79])
-    The solution ceases to exist: near t = 0.318, x = 1 characteristics meet, and u
-    """
+    """Say where values enter without a condition, or leave against one, or when characteristics meet; else nothing."""
     if len(evolution.orders) != 1 or evolution.space is None or evolution.multipliers or evolution.mass:
         return ""
     ((name, order),) = evolution.orders.items()

@@ -70,17 +70,7 @@ class Clash:
 
 
 def find_clash(problem: Problem) -> Clash | None:
-    """Return two conditions that give different values for the same thing.
-
-    >>> from pibls.geometry import Interval
-    >>> from pibls.problem import Dirichlet, coordinates, field
-    >>> x = coordinates("x")
-    >>> u, line = field("u", x), Interval((x, 0, 1))
-    >>> conditions = [Dirichlet(u, 0), Dirichlet(u, 1, on=line.right)]
-    >>> find_clash(Problem(u.diff(x, 2), line, conditions)).values
-    (0.0, 1.0)
-    >>> find_clash(Problem(u.diff(x, 2), line, [*conditions[:1], Dirichlet(u, 0, on=line.right)]))
-    """
+    """Return two conditions that give different values for the same thing."""
     given = [s for s in problem.statements if isinstance(s.place, OnPart) and s.form.is_linear and s.targets is None]
     found = (_clash(one, two) for one, two in combinations(given, 2))
     return next((clash for clash in found if clash is not None), None)

@@ -24,14 +24,7 @@ from pibls.wellposed.counting import equations_in_words, joined
 
 
 def free_level(problem: Problem) -> str:
-    """Say which field occurs only differentiated, so that any constant can be added to it; else an empty text.
-
-    >>> from pibls.problems import ill_posed, neumann_gauge
-    >>> print(free_level(ill_posed()["stokes_without_gauge"].problem())[:57])
-    The solution is not unique: p occurs only by derivatives,
-    >>> free_level(neumann_gauge())
-    ''
-    """
+    """Say which field occurs only differentiated, so that any constant can be added to it; else an empty text."""
     seen = {
         term.field
         for statement in problem.statements
@@ -52,16 +45,7 @@ def free_level(problem: Problem) -> str:
 
 
 def free_motion(problem: Problem) -> str:
-    """Say which function of first degree can be added to every solution of a linear problem; else an empty text.
-
-    >>> import pibls as pb
-    >>> x, y = pb.coordinates("x y")
-    >>> u, v, square = pb.field("u", x, y), pb.field("v", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
-    >>> stress = pb.stress([u, v], young=1, poisson=0)
-    >>> held = pb.Problem([pb.div(row) for row in stress.tolist()], square, pb.Traction(stress, 0))
-    >>> print(free_motion(held)[:55])
-    The solution is not unique: u = 1 can be added to it, a
-    """
+    """Say which function of first degree can be added to every solution of a linear problem; else an empty text."""
     domain = problem.domain
     held = {s.form.fields[0] for s in problem.statements if isinstance(s.place, OnPart) and not s.form.order}
     # In time, the mean of a pressure is meant at each time.
@@ -132,17 +116,7 @@ def _written(own: FloatArray, center: FloatArray, half: FloatArray, names: list[
 
 
 def leaves_at_will(problem: Problem) -> str:
-    """Say from which state a solution may leave whenever it likes, and how fast; else an empty text.
-
-    >>> import pibls as pb
-    >>> x = pb.coordinates("x")
-    >>> w, line = pb.field("w", x), pb.Interval((x, 0, 1))
-    >>> for start in (0, 1):
-    ...     given = [pb.Dirichlet(w, start, on=line.left)]
-    ...     print(leaves_at_will(pb.Problem(sp.Eq(w.diff(x) ** 2, 4 * w), line, given))[:80])
-    The solution is not unique: w = 0 solves w_x**2 = 4*w, and so does a solution th
-    <BLANKLINE>
-    """
+    """Say from which state a solution may leave whenever it likes, and how fast; else an empty text."""
     equations, given = analysis_of(problem).equations, [s for s in problem.statements if not s.is_equation]
     if len(problem.domain.coordinates) != 1 or len(equations) != 1 or len(given) != 1 or problem.is_linear:
         return ""
