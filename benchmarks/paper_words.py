@@ -15,10 +15,9 @@ from statistics import median
 
 from pibls.paper.conclusions import claims, standings
 from pibls.paper.findings import Findings
-from pibls.paper.ledger import Ledger, Summary
+from pibls.paper.ledger import Ledger, Summary, held, own_numbers, tally
 from pibls.paper.published import published
-from pibls.paper.racing import LENGTHS
-from pibls.paper.records import held, own_numbers, tally
+from pibls.paper.selecting import LENGTHS
 from pibls.paper.stored import stored
 
 __all__ = ["PAPER_TABLES"]

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from pibls.paper import stored
 from pibls.paper.cells import Cell, Spec, Store
+from pibls.paper.ledger import Ledger
 from pibls.paper.published import METHODS
 from pibls.paper.tasks import plan
 
@@ -76,7 +77,7 @@ def main() -> None:
     if bare := [spec for spec, cell in found.items() if not cell["made"].get("commit")]:
         raise SystemExit(f"{len(bare)} cells do not say from which commit they are, the first {bare[0]}")
     path = Path(stored.__file__).with_name(stored.FILE)
-    stored.write_stored(path, stored.Stored(tuple(found.values())))
+    stored.write_stored(path, Ledger(tuple(found.values())))
     console.print(f"{len(found)} of {len(wanted)} cells, {path.stat().st_size / 1024:.0f} KiB: {path}")
 
 

@@ -177,6 +177,7 @@ class TestTrees:
             return sorted({("x" if np.isfinite(row[0]) else "y", round(float(np.nansum(row)), 6)) for row in found})
 
         assert planes(x * y > 0) == [("x", 0.0), ("y", 0.0)]
+        assert planes(sp.sin(sp.pi * x) > 0) == [("x", 0.0)]
         assert planes(x**2 < R(1, 4)) == [("x", -0.5), ("x", 0.5)]
         # A distance has a kink, too, where it is zero.
         assert planes(sp.Abs(y - R(1, 4)) < R(1, 2)) == [("y", -0.25), ("y", 0.25), ("y", 0.75)]

@@ -83,14 +83,15 @@ def test_two_leaves_joined_give_the_solution_of_all_rows_in_their_units(way):
     factors = [leaf(way, system) for system in (first, second)]
     fronts = [way.scaled(f.front, w * unit[None]) for f, (w, unit) in zip(factors, units, strict=True)]
     shared = [np.array([1, 2])] * 2
-    join = Join.of(tuple(shared), ([-9, -9, 0, 1], [-9, -9, 2, 3]), 4, (np.array([counts[0]]), np.array([counts[1]])))
-    union = way.joined(*fronts, join)
+    join = Join.of(tuple(shared), ([-9, -9, 0, 1], [-9, -9, 2, 3]), 4, 1)
+    of_sums = np.array([[counts[0]]]), np.array([[counts[1]]])
+    union = way.joined(*fronts, join, of_sums)
     lifted = [f.lifted(s, b) for f, s, b in zip(factors, (first, second), (one, two), strict=True)]
     raised = [
         way.raised(front, np.array([w]), w * unit[None]) for (_, front), (w, unit) in zip(lifted, units, strict=True)
     ]
     none = np.zeros((1, 1, 2))
-    own, front = union.up(way.union(*raised, (none, none), join))
+    own, front = union.up(way.union(*raised, (none, none), join, of_sums))
     count = np.array([counts[2], 0.0, 0.0, 0.0, 0.0])
     last = way.last(union.front, count)
     rest = last.down(last.up(way.whole(front, np.zeros((1, 5, 2)), count))[0], np.zeros((1, 0, 2)))
@@ -170,9 +171,9 @@ def test_fronts_that_determine_nothing_are_told_to_have_no_digits():
     way, rng = Grams(), np.random.default_rng(4)
     front = leaf(way, a_system(rng)[0]).front
     nothing = way.scaled(front, np.array([[1.0, 1.0, 0.0, 1.0, 1.0]]))
-    join = Join.of(([2], [2]), ([0, -9, 1, 2], [3, -9, 4, 5]), 6, (np.ones(1), np.ones(1)))
+    join = Join.of(([2], [2]), ([0, -9, 1, 2], [3, -9, 4, 5]), 6, 1)
     with pytest.raises(DependentError):
-        way.joined(nothing, nothing, join)
+        way.joined(nothing, nothing, join, (np.ones((1, 1)), np.ones((1, 1))))
 
 
 def test_what_nothing_determines_is_as_small_as_it_can_be_and_as_large_where_that_is_asked():
@@ -190,8 +191,8 @@ def test_a_union_keeps_what_both_fronts_share_with_others(way):
     fronts = [leaf(way, system).front for system in systems]
     counts = (np.ones(1), np.ones(1))
     # The first of what both share is kept, the second one eliminated.
-    join = Join.of(([2], [2]), ([0, -9, 1, 2], [0, -9, 3, 4]), 5, counts)
-    union = way.joined(*fronts, join)
+    join = Join.of(([2], [2]), ([0, -9, 1, 2], [0, -9, 3, 4]), 5, 1)
+    union = way.joined(*fronts, join, tuple(own[None] for own in counts))
     (left,) = union.front.rows
     assert (join.gone, join.left, left.shape) == (2, 6, (6, 6))
     gram = left if isinstance(way, Grams) else left.T @ left

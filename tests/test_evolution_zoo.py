@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 
-from internals import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, periodic_solution
+from internals import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, reference
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.problems import evolving
@@ -90,7 +90,7 @@ def test_spectral_references_do_not_depend_on_their_steps(name: str) -> None:
     rng = np.random.default_rng(0)
     x = problem.low + problem.length * rng.random(20)
     times = problem.stop * rng.uniform(0.05, 1.0, 20)
-    assert np.abs(periodic_solution(name)(x, times) - etdrk4(coarser)(x, times)).max() < 1e-7
+    assert np.abs(reference(name)(x, times) - etdrk4(coarser)(x, times)).max() < 1e-7
 
 
 def test_the_spot_of_gray_and_scott_does_not_depend_on_its_grid() -> None:

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import flux_of, resolve
+from internals import resolve
 from pibls.text import read_text
 
 R = sp.Rational
@@ -234,9 +234,22 @@ def test_a_flux_grows_with_the_slope_whatever_the_sign_of_the_equation():
     wanted = n[0] * k * u.diff(x) + n[1] * k * u.diff(y)
     for equation in (pb.div(k * pb.grad(u)), -pb.div(k * pb.grad(u)), -sum((k * u.diff(s)).diff(s) for s in (x, y))):
         problem = pb.Problem(sp.Eq(equation, 1), SQUARE, [pb.Dirichlet(u, 0)])
-        forms = [problem.statements[0].form]
-        found = resolve(flux_of(u, problem.equations, forms, SQUARE), (x, y))
+        found = resolve(problem.laws.flux(u), (x, y))
         assert sp.expand(found - wanted) == 0
+
+
+def test_the_flux_of_two_fields_in_two_equations_is_that_of_the_first_equation_for_the_first_field():
+    equations = [pb.laplacian(u) + pb.laplacian(v) - 1, pb.laplacian(u) - 2 * pb.laplacian(v)]
+    laws = pb.Problem(equations, SQUARE, [pb.Dirichlet(u, 0), pb.Dirichlet(v, 0)]).laws
+    assert laws.carriers == {u.label: 0, v.label: 1}
+    assert resolve(laws.flux(u), (x, y)).coeff(v.diff(x)) == pb.normal(x)
+
+
+def test_a_divergence_of_known_data_is_a_source_and_no_flux():
+    line = pb.Interval((x, 0, 1))
+    c = pb.field("c", x)
+    solution = pb.solve(pb.Problem(c.diff(x) - pb.div([x**2]), line, [pb.Dirichlet(c, 0, on=line.left)]))
+    assert solution([0.5]) == pytest.approx(0.25, abs=1e-6)
 
 
 def test_interfaces_are_stored_and_written(tmp_path):

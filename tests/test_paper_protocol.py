@@ -11,10 +11,9 @@ import pytest
 import pibls as pb
 from internals import (
     PAPER_NAMES,
-    Entry,
     Grid,
-    Notes,
     Setting,
+    Store,
     curves,
     exponent,
     fit_timed,
@@ -94,7 +93,7 @@ def test_an_activation_that_cannot_solve_the_problem_is_left_out(few_scales):
 
 
 def test_a_race_that_was_killed_goes_on_from_the_last_length_it_finished(tmp_path, monkeypatch):
-    entries = [Entry(Setting("advection", 10, seed), [pb.PINN(width) for width in (1, 2, 8)]) for seed in (0, 1)]
+    entries = [(Setting("advection", 10, seed), [pb.PINN(width) for width in (1, 2, 8)]) for seed in (0, 1)]
     whole = race(entries, 2, (4, 8))
     asked = []
 
@@ -104,14 +103,14 @@ def test_a_race_that_was_killed_goes_on_from_the_last_length_it_finished(tmp_pat
             raise KeyboardInterrupt
         return search_all(jobs, **more)
 
-    monkeypatch.setattr("pibls.paper.racing.search_all", counted)
+    monkeypatch.setattr("pibls.paper.selecting.search_all", counted)
     with pytest.raises(KeyboardInterrupt):
-        race(entries, 2, (4, 8), notes=Notes(tmp_path))
-    again = race(entries, 2, (4, 8), notes=Notes(tmp_path))
+        race(entries, 2, (4, 8), Store(tmp_path))
+    again = race(entries, 2, (4, 8), Store(tmp_path))
     assert asked == [2, 2, 2]
     assert [r.record for r in again] == [r.record for r in whole]
-    third = replace(entries[0], setting=Setting("advection", 10, 2))
-    more = race([*entries, third], 2, (4, 8), notes=Notes(tmp_path))
+    third = Setting("advection", 10, 2), entries[0][1]
+    more = race([*entries, third], 2, (4, 8), Store(tmp_path))
     assert [r.record for r in more[:2]] == [r.record for r in whole]
     assert asked == [2, 2, 2, 1, 1]
 
@@ -137,11 +136,11 @@ def test_networks_race_and_the_winner_is_trained_longest(few_scales, monkeypatch
         longest = replace(chosen.method, adam_iterations=6, lbfgs_iterations=6)
         alone = pb.cross_validate([longest], setting.problem, setting.points, seed=setting.seed, score="exact")
         assert alone.winner.mean == pytest.approx(chosen.score, rel=1e-6)
-    (fitted,) = time_all([(chosen.method, setting)])
-    assert fitted.seconds > 0
-    assert fitted.extra["evaluations"] == 30
-    assert fitted.extra["device"] == "CPU"
-    assert rebuilt("PINN", fitted.settings) == chosen.method
+    ((_, entries),) = time_all([(chosen.method, setting)])
+    assert entries["seconds"] > 0
+    assert entries["extra"]["evaluations"] == 30
+    assert entries["extra"]["device"] == "CPU"
+    assert rebuilt("PINN", entries["settings"]) == chosen.method
 
 
 @pytest.mark.parametrize("name", PAPER_NAMES)

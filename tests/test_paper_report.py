@@ -25,7 +25,6 @@ from internals import (
     Record,
     Setting,
     Store,
-    Stored,
     claims,
     draw_coverage,
     draw_error_curves,
@@ -144,7 +143,7 @@ def nothing_is_stored():
     """What comes with the library is left aside."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (report, findings_module):
-            patch.setattr(module, "stored", lambda: Stored(()))
+            patch.setattr(module, "stored", lambda: Ledger(()))
         yield
 
 

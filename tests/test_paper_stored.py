@@ -8,8 +8,8 @@ import pytest
 
 from internals import (
     Findings,
+    Ledger,
     Store,
-    Stored,
     completed,
     findings,
     plan,
@@ -31,13 +31,13 @@ def accuracy(method, seed, error, **rest):
 
 
 def shipped(*cells):
-    return Stored(tuple({**c, "made": MADE, "stored": True} for c in cells))
+    return Ledger(tuple({**c, "made": MADE, "stored": True} for c in cells))
 
 
 def test_what_is_written_is_read_with_seven_digits(tmp_path):
     own = accuracy("PINN", 3, 0.012345678901, extra={"curve": [1 / 3, float("inf")], "none": None})
     other = {**own, "seed": 4, "made": {**MADE, "commit": "def5678"}}
-    write_stored(tmp_path / "file", Stored(({**own, "made": MADE}, other)))
+    write_stored(tmp_path / "file", Ledger(({**own, "made": MADE}, other)))
     found = read_stored((tmp_path / "file").read_bytes())
     assert found.origins == [{**MADE, "cells": 1}, {**MADE, "commit": "def5678", "cells": 1}]
     same, _ = found.cells
@@ -55,7 +55,7 @@ def test_a_file_of_another_version_is_refused():
 
 def test_scores_near_one_keep_the_digits_of_their_distance_to_it(tmp_path):
     score = 1.0 - 1.2345678e-9
-    write_stored(tmp_path / "file", Stored(({"test": {"r2": score, "mse": -0.0}, "made": MADE},)))
+    write_stored(tmp_path / "file", Ledger(({"test": {"r2": score, "mse": -0.0}, "made": MADE},)))
     (cell,) = read_stored((tmp_path / "file").read_bytes()).cells
     assert 1.0 - cell["test"]["r2"] == pytest.approx(1.2345678e-9, rel=1e-6)
     assert cell["test"]["mse"] == 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from internals import bracketed, climbed, held_ranges, narrowed, onto_zeros, ranges_held
+from internals import bracketed, climbed, held_ranges, narrowed, onto_zeros, ranges_held, switched
 
 
 def test_roots_are_found_to_rounding_for_many_intervals_at_once():
@@ -26,6 +26,17 @@ def test_without_a_change_of_sign_the_smaller_end_is_told():
 def test_edges_are_found_from_either_side():
     low, high = narrowed(lambda x: np.abs(x - 1.0) > 0.7, np.array([0.0, 2.0]), np.array([1.0, 1.0]))
     np.testing.assert_allclose([low, high], [[0.3, 1.7]] * 2, atol=1e-15)
+
+
+def test_switches_are_found_along_many_scans_one_condition_at_a_time():
+    ends = np.array([0.3, 0.6])
+    holds = [lambda s, row: s < ends[row], lambda s, row: np.stack([s < ends[row], s > 0.1], axis=1)]
+    for own, places, before in zip(holds, ([0.3, 0.6], [0.1, 0.3, 0.1, 0.6]), ([1, 1], [0, 1, 0, 1]), strict=True):
+        row, low, high, held = switched(own, np.tile(np.linspace(0.0, 1.0, 5), (2, 1)))
+        np.testing.assert_allclose([low, high], [places] * 2, atol=1e-15)
+        assert row.tolist() == np.repeat([0, 1], len(places) // 2).tolist()
+        assert held.tolist() == [bool(entry) for entry in before]
+    assert all(len(own) == 0 for own in switched(holds[0], np.ones((2, 3))))
 
 
 def test_ranges_hold_where_all_conditions_do_however_narrow():

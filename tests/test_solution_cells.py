@@ -64,7 +64,9 @@ def by_hand(bounds, depth, *, fields=1, empty=lambda middle: False, crowded=None
 
 
 def solution_of(network, problem):
-    record = Diagnostics("Cells", {"cells": network.cells}, 0, network.features, 0, "by hand", None, None, {})
+    record = Diagnostics(
+        "Cells", {"cells": network.cells}, 0, network.cells * network.reference.size, 0, "by hand", None, None, {}
+    )
     return Solution(problem, network, np.eye(network.size), "converged", record)
 
 

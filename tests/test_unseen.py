@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 from benchmarks.sets import cases
 
-from internals import Data, compile_function, flux_of, resolve
+from internals import Data, compile_function, resolve
 from pibls.problem import Across, AtPoints, Form, Interface, MultiIndex, OnPart, Problem, Statement
 from test_problems_residuals import Derivatives, residual
 
@@ -152,7 +152,7 @@ def _kept(problem: Problem) -> list[sp.Expr]:
         (x,), (bent,) = problem.domain.coordinates, known.values()
         moment = fourth[0].coefficient * bent.diff(x, 2)
         return [bent, bent.diff(x), moment, moment.diff(x)]
-    fluxes = [flux_of(field, problem.equations, forms, problem.domain) for field in known]
+    fluxes = [problem.laws.flux(field) for field in known]
     return [*known.values(), *(resolve(flux, problem.domain.space).xreplace(known).doit() for flux in fluxes)]
 
 

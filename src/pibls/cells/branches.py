@@ -207,7 +207,7 @@ class Branches:
         number = {place: k for k, place in enumerate(one.shared)}
         both = tuple(number.get(place, -1) for place in two.shared)
         gone = tuple(number[place] for place in inner)
-        key = (one.sizes, two.sizes, both, gone, one.counts.tobytes(), two.counts.tobytes())
+        key = (one.sizes, two.sizes, both, gone)
         if key not in self._joins:
             starts = dict(zip((p for p in sizes if p not in inner), _ends(sizes, inner), strict=False))
             left = sum(size for place, size in sizes.items() if place not in inner)
@@ -217,8 +217,7 @@ class Branches:
                 shared.append(_ranges([(first[place], sizes[place]) for place in inner]))
                 nowhere = -1 - len(own.counts) - own.width
                 others.append(_ranges([(starts.get(place, nowhere), sizes[place]) for place in own.shared]))
-            counts = (one.counts, two.counts)
-            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, counts)
+            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, len(one.counts))
         return self._joins[key]
 
 

@@ -25,6 +25,7 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
+from pibls.problem.symbols import Data
 from pibls.quadrature.roots import SCAN
 from pibls.refinement import VISIBLE
 
@@ -245,9 +246,20 @@ class DataRoughness:
             if source.constant is None and len(values) > 2:
                 narrow = self.probe.missed_on(one.piece, source, values)
                 count = self.rows.layout.reference.degree + 1
-                own = missed_along(values, one.rule.weights, len(one.piece.box), count)
+                own = scale * max(missed_along(values, one.rule.weights, len(one.piece.box), count), line)
+                missed = min(own, self._missed_beside(one, source) if own > 0.0 else np.inf)
                 found.narrow = np.maximum(found.narrow, scale * narrow * one.along)
-                found.data = np.maximum(found.data, scale * max(own, narrow, line) * one.along)
+                found.data = np.maximum(found.data, max(missed, scale * narrow) * one.along)
+
+    def _missed_beside(self, one: _OnPiece, source: Function) -> float:
+        """Return the L2 error of the fit to boundary values that a formula continues into a cut part; else infinity.
+
+        Along a winding boundary smooth values look rough. They are resolved if the functions of the part follow them.
+        """
+        if one.part.whole or source.needs_normals or source.expression.atoms(Data):
+            return math.inf
+        values = source.where_real(one.part.points) / one.unit
+        return float(self._missed_by_cut(one.part, values)[0]) if np.isfinite(values).all() else math.inf
 
     def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
         """Return the L2 errors of interpolation at Gauss points on curves; zero on surfaces."""

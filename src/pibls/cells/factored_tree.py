@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.branches import Branch
 from pibls.checks import FloatArray
 from pibls.solvers.dense import Array
-from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
+from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load, Pair
 from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
 from pibls.solvers.stacks import library, placed, zeros
@@ -34,6 +34,8 @@ class Batch:
         For parts: their rows and right-hand sides.
     join
         For unions: the pattern by which two halves are joined.
+    counts
+        For unions: the weights of the balance sums of their first and second halves.
     at, inner
         Numbers of the unknowns that each branch shares, and of those that it eliminates.
     weights, units, shifts
@@ -45,6 +47,7 @@ class Batch:
     system: LeafSystem | None
     load: Load | None
     join: Join | None
+    counts: Pair
     at: Array
     inner: Array
     weights: Array
@@ -64,7 +67,13 @@ class Batch:
         )
         load = Load.stacked(loads).placed(device) if loads else None
         known = [placed(array, device) for array in arrays]
-        return cls(tuple(branches), factor, system, load, branches[0].join, *known)
+        return cls(tuple(branches), factor, system, load, branches[0].join, halves_counts(branches, device), *known)
+
+
+def halves_counts(branches: Sequence[Branch], device: Any) -> Pair:
+    """Return the weights of the balance sums of the first and the second halves of unions, as stacks."""
+    own = [[branch.halves[k].counts for branch in branches if branch.halves] for k in (0, 1)]
+    return placed(np.array(own[0]), device), placed(np.array(own[1]), device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +220,7 @@ class FactoredTree:
             else:
                 one, two = (self._taken(fronts, own, len(batch.branches)) for own in self._sources[batch])
                 _, first, second = self.halves[batch]
-                right = self.elimination.union(one, two, (given[first], given[second]), batch.join)
+                right = self.elimination.union(one, two, (given[first], given[second]), batch.join, batch.counts)
                 rights[batch], front = batch.factor.up(right)
             fronts[batch] = front
         return rights, fronts[self.batches[-1]]

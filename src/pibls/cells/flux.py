@@ -144,7 +144,7 @@ class Fluxes:
 
     def _is_contained(self, number: int) -> bool:
         """Return whether a field of first order is part of the flux of another field, as a pressure is."""
-        return bool(self.rows.analysis.carriers) and (number, 0) not in self._fluxes
+        return bool(self.rows.problem.laws.carriers) and (number, 0) not in self._fluxes
 
     @cached_property
     def _space_orders(self) -> list[int]:
@@ -154,9 +154,8 @@ class Fluxes:
     @cached_property
     def _fluxes(self) -> dict[tuple[int, int], int]:
         """The equation whose flux is continuous, by field and order: in place of the slope, or of the value."""
-        names, own = self.rows.problem.field_names, self.rows.analysis
-        found = {(names.index(name), 1): i for name, i in own.carriers.items()}
-        return found | {(names.index(name), 0): i for name, i in own.conserved.items()}
+        names = self.rows.problem.field_names
+        return {(names.index(name), order): i for (name, order), i in self.rows.analysis.flowing.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of the normal flux on one side of a face."""

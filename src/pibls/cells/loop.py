@@ -246,9 +246,10 @@ class Loop:
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
         more, here = self._richer_work(), len(found.fit.parts)
-        cells = self._wanted(found.fit, sizes)
-        splitting = self.fitter.work(here + cells, cells) / self.fitter.work(here, here)
-        if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
+        new = self._wanted(found.fit, sizes)
+        # A finer tree adds cells, and is then compared with richer cells all over.
+        finer = self.fitter.work(here + new, new) + more * self.fitter.work(here + new, here + new)
+        if more ** (steps + 1) * self.fitter.work(here, here) > finer or not self._affords_richer(found.fit, more):
             return False
         self._enriched = found.estimate
         self.fitter = richer

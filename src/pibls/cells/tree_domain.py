@@ -51,8 +51,7 @@ class TreeDomain:
     @property
     def domain(self) -> Domain:
         """The domain of the problem."""
-        domain: Domain = self.problem.domain  # type: ignore[assignment]
-        return domain
+        return self.problem.domain
 
     @cached_property
     def switching(self) -> Switching | None:

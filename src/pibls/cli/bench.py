@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, emit_table, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
+from pibls.cli.outputs import chosen_target, is_stdout, write_text
 from pibls.cli.sources import zoo, zoo_problem
 from pibls.errors import InputError
 from pibls.status import Status
@@ -51,11 +51,9 @@ def bench(
     The exit code is 0 when all runs have ended, whatever their status.
     """
     with told(debug, as_json="bench" if as_json else ""):
-        to_stdout = is_stdout(csv)
-        if to_stdout and as_json:
+        if is_stdout(csv) and as_json:
             raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv rows.csv.")
-        target = None if csv is None or to_stdout else check_target("--csv", csv)
-        refuse_other("csv", target, force=force)
+        target = chosen_target("csv", csv, force=force)
         chosen = [zoo_problem(name.removeprefix("zoo:")) for name in names or DEFAULT]
         rows = []
         for row in _runs(chosen, {"tol": tol, "budget": budget}, seeds):
@@ -67,15 +65,14 @@ def bench(
         written = csv_text(_COLUMNS, [["" if row[name] is None else row[name] for name in _COLUMNS] for row in rows])
         if target is not None:
             write_text(target, written)
-        if to_stdout:
+        if is_stdout(csv):
             emit(written.rstrip("\n"))
-            return
-        if as_json:
+        elif as_json:
             emit_json("bench", {"runs": rows})
-            return
-        emit_table(_COLUMNS, [[_shown(name, row[name]) for name in _COLUMNS] for row in rows], _NUMBERS)
-        met = sum(row["status"] == Status.CONVERGED for row in rows)
-        emit(f"{met} of {len(rows)} runs converged, {sum(row['seconds'] for row in rows):.1f} s in all")
+        else:
+            emit_table(_COLUMNS, [[_shown(name, row[name]) for name in _COLUMNS] for row in rows], _NUMBERS)
+            met = sum(row["status"] == Status.CONVERGED for row in rows)
+            emit(f"{met} of {len(rows)} runs converged, {sum(row['seconds'] for row in rows):.1f} s in all")
 
 
 def _runs(chosen: list[Any], options: dict[str, Any], seeds: int) -> Iterator[dict[str, Any]]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from pibls.cli.console import CODES, Debug, Force, Json, emit, emit_json, told
-from pibls.cli.outputs import check_target, refuse_other
+from pibls.cli.outputs import chosen_target
 from pibls.cli.sources import complete, read_source
 from pibls.errors import InputError
-
-if TYPE_CHECKING:
-    from pibls.spectrum import Spectrum
 
 
 def eigen(
@@ -36,21 +33,21 @@ def eigen(
     with told(debug):
         targets = [] if save is None else [_numbered(save, place + 1) for place in range(number)]
         for target in targets:
-            refuse_other("save", check_target("--save", target), force=force)
+            chosen_target("save", target, force=force)
         found = read_source(source)
         from pibls.spectrum import eigen as find
 
-        wishes = found.solve
-        options: dict[str, Any] = {"tol": tol or wishes.tol, "seed": wishes.seed, "budget": wishes.budget}
-        given = {key: value for key, value in options.items() if value is not None}
+        options = {"tol": tol or found.solve.tol, "seed": found.solve.seed, "budget": found.solve.budget}
+        given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         spectrum = find(found.problem, number, _number(near), **given)
         for target, solution in zip(targets, spectrum.solutions, strict=False):
             solution.save(target)
+        pairs = list(zip(spectrum.values.tolist(), spectrum.errors.tolist(), strict=True))
         if as_json:
-            emit_json("eigen", _record(spectrum))
+            values = [{"real": complex(v).real, "imaginary": complex(v).imag, "error": error} for v, error in pairs]
+            emit_json("eigen", {"status": spectrum.status, "message": spectrum.message, "eigenvalues": values})
         else:
-            lines = (f"{_shown(value)}  ± {error:.1e}" for value, error in _pairs(spectrum))
-            emit("\n".join([*lines, spectrum.message]))
+            emit("\n".join([*(f"{_shown(value)}  ± {error:.1e}" for value, error in pairs), spectrum.message]))
         raise typer.Exit(CODES[spectrum.status])
 
 
@@ -65,20 +62,5 @@ def _number(text: str | None) -> complex | None:
         raise InputError(f"--near must be a number such as 2.5 or 0.2+0.1j. Got {text!r}.") from None
 
 
-def _pairs(spectrum: Spectrum) -> list[tuple[complex, float]]:
-    return list(zip(spectrum.values.tolist(), spectrum.errors.tolist(), strict=True))
-
-
 def _shown(value: complex) -> str:
     return f"{value:.15g}" if isinstance(value, float) else f"{value.real:.15g}{value.imag:+.15g}i"
-
-
-def _record(spectrum: Spectrum) -> dict[str, Any]:
-    pairs = _pairs(spectrum)
-    return {
-        "status": spectrum.status,
-        "message": spectrum.message,
-        "eigenvalues": [
-            {"real": complex(value).real, "imaginary": complex(value).imag, "error": error} for value, error in pairs
-        ],
-    }

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pibls.cli.console import Debug, Force, emit, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
+from pibls.cli.outputs import chosen_target, write_text
 from pibls.cli.sources import STDIN
 from pibls.errors import InputError, TextError
 
@@ -22,13 +21,7 @@ if TYPE_CHECKING:
     from pibls.solution import Solution
 
 
-@dataclass(frozen=True, eq=False)
-class TableOfPoints:
-    """The rows of a CSV file as they stand there, and the points that they name."""
-
-    heading: list[str]
-    entries: list[list[str]]
-    points: FloatArray
+TableOfPoints = tuple[list[str], list[list[str]], "FloatArray"]  # heading and rows as they stand there, their points
 
 
 def evaluate(
@@ -47,20 +40,19 @@ def evaluate(
     outside the domain are extrapolated, with a warning.
     """
     with told(debug):
-        target = None if out is None or is_stdout(out) else check_target("--csv", out)
-        refuse_other("csv", target, force=force)
+        target = chosen_target("csv", out, force=force)
         from pibls.solution import load
 
         solution = load(saved)
         wanted = _wanted(solution, derivative or [])
-        rows = read_points(at, solution.coordinate_names, tuple(wanted))
-        _warn_outside(solution, rows.points)
-        values = solution.evaluate(rows.points, list(wanted.values()))
+        heading, rows, points = read_points(at, solution.coordinate_names, tuple(wanted))
+        _warn_outside(solution, points)
+        values = solution.evaluate(points, list(wanted.values()))
         columns = zip(*(column.tolist() for column in values), strict=True)
-        full = [[*entries, *numbers] for entries, numbers in zip(rows.entries, columns, strict=True)]
+        full = [[*entries, *numbers] for entries, numbers in zip(rows, columns, strict=True)]
         from pibls.report.grid_values import csv_text
 
-        text = csv_text([*rows.heading, *wanted], full)
+        text = csv_text([*heading, *wanted], full)
         if target is None:
             emit(text.rstrip("\n"), as_is=True)
         else:
@@ -109,11 +101,11 @@ def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] 
         options: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
         with io.TextIOWrapper(sys.stdin.buffer, **options) if name == STDIN else Path(name).open(**options) as stream:
             return _rows(csv.reader(stream), shown, coordinates, added)
+    except TextError:
+        raise
     except OSError as error:
         raise InputError(f"The points of --at {name} cannot be read: {error.strerror}. Check the path.") from error
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        if isinstance(error, TextError):
-            raise
         raise InputError(f"The points of --at, {shown}, cannot be read as CSV: {error}.") from error
 
 
@@ -139,4 +131,4 @@ def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str
         entries.append(row)
     if not entries:
         raise TextError("There are no rows below the first line.", path=name)
-    return TableOfPoints(heading, entries, np.array(points))
+    return heading, entries, np.array(points)

@@ -93,10 +93,10 @@ def _own_marks(source: Source) -> Mapping[str, bytes]:
 
 
 def refuse_other(
-    kind: str, path: Path | None, *, force: bool = False, marks: Mapping[str, bytes] = MappingProxyType({})
+    kind: str, path: Path, *, force: bool = False, marks: Mapping[str, bytes] = MappingProxyType({})
 ) -> None:
     """Refuse to replace a file that holds something else: only results are replaced by results."""
-    if force or path is None or not path.is_file():
+    if force or not path.is_file():
         return
     with path.open("rb") as stream:
         content = stream.read(_SEARCHED)
@@ -131,6 +131,14 @@ def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
         raise InputError(f"{refused}there is no folder {folder}. Make it first, or choose another place.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{refused}the folder {folder} is not writable. Choose another place.")
+    return path
+
+
+def chosen_target(kind: str, path: Path | None, *, force: bool) -> Path | None:
+    """Return where an output of the command line goes, or refuse it; None if it goes nowhere, or to standard output."""
+    if path is None or (kind == "csv" and is_stdout(path)):
+        return None
+    refuse_other(kind, check_target(f"--{kind}", path, PICTURES if kind == "plot" else ()), force=force)
     return path
 
 

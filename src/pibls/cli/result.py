@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,6 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dictionaries."""
-        from importlib.metadata import version
-
         d = self.solution.diagnostics
         return {
             "pibls": version("pibls"),
@@ -62,20 +61,13 @@ class Result:
             "status": self.solution.status,
             "exit_code": self.code,
             "message": d.message,
-            "tol": self.options["tol"],
-            "seed": self.options["seed"],
-            "budget": self.options["budget"],
+            **{name: self.options[name] for name in ("tol", "seed", "budget")},
             "error_estimate": self.solution.error_estimate,
             "true_error": self.true_error,
             "parameters": None if (found := self.solution.parameters) is None else found.as_dict(),
             "quantities": {name: _quantity_record(found) for name, found in self.quantities.items()},
             "seconds": self.seconds,
-            "method": d.method,
-            "solver": d.solver,
-            "nodes": d.nodes,
-            "rows": d.rows,
-            "rank": d.rank,
-            "condition": d.condition,
+            **{name: getattr(d, name) for name in ("method", "solver", "nodes", "rows", "rank", "condition")},
             "residuals": {name: asdict(residual) for name, residual in d.residuals.items()},
             "files": {kind: str(path) for kind, path in self.files.items()},
             "failed_files": dict(self.failed),
@@ -87,10 +79,8 @@ class Result:
         estimate = self.solution.error_estimate
         known = estimate is not None and math.isfinite(estimate)
         facts["estimated error"] = f"{f'{estimate:.1e}' if known else 'unknown'} (tolerance {self.options['tol']:g})"
-        if self.true_error is not None:
-            facts["true error"] = f"{self.true_error:.1e}"
-        facts["size"] = d.size
-        facts["time"] = f"{self.seconds:.2f} s"
+        facts |= {} if self.true_error is None else {"true error": f"{self.true_error:.1e}"}
+        facts |= {"size": d.size, "time": f"{self.seconds:.2f} s"}
         facts |= {name: str(found) for name, found in self.quantities.items()}
         facts |= {f"wrote {kind}": shown(path) for kind, path in self.files.items()}
         width = max(map(len, facts))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, emit, shown, told
-from pibls.cli.outputs import PICTURES, check_target, refuse_other
+from pibls.cli.outputs import chosen_target
 from pibls.cli.sources import SourceName, read_source
 from pibls.status import Status
 from pibls.writing import replaced
@@ -30,8 +30,7 @@ def show(
 ) -> None:
     """Show a problem: its mathematics, its kind, which conditions hold where, and which are missing."""
     with told(debug):
-        target = None if plot is None else check_target("--plot", plot, PICTURES)
-        refuse_other("plot", target, force=force)
+        target = chosen_target("plot", plot, force=force)
         found = read_source(source)
         from pibls.cli.sketch import sketch
         from pibls.tuning.first_word import first_word

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import typer
 
-from pibls.checks import cut
-
-if TYPE_CHECKING:
-    from pibls.checks import FloatArray
-    from pibls.problem import Problem
-
+from pibls.checks import FloatArray, cut
+from pibls.problem import AtPoints, Averages, OnPart, Opposite, Problem
 
 _WIDTH, _LEAST_HEIGHT, _MOST_HEIGHT = 60, 5, 24
 _TIME_HEIGHT = 14
@@ -54,8 +51,6 @@ def shown_axes(problem: Problem) -> tuple[int, ...]:
 
 def marks(problem: Problem) -> list[Mark]:
     """Return where conditions hold: the places where the same ones do, with points of them, and those without place."""
-    import numpy as np
-
     axes, count = shown_axes(problem), len(problem.equations)
     words = [repr(condition) for condition in problem.conditions]
     # A periodic condition makes a statement per derivative, all in one place.
@@ -76,39 +71,29 @@ def marks(problem: Problem) -> list[Mark]:
 
 def _sample(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray | None:
     """Return points of the place of a condition, if it has one in the picture."""
-    import numpy as np
-
-    from pibls.problem import AtPoints, Averages, OnPart, Opposite
-
-    if not axes:
-        return None
-    if isinstance(place, AtPoints | Averages):
+    if axes and isinstance(place, AtPoints | Averages):
         return np.asarray(place.points)
-    if isinstance(place, Opposite):
-        return np.concatenate([_of_part(place.low, axes), _of_part(place.high, axes)])
-    if isinstance(place, OnPart) and not _fills(problem, place.part, axes):
-        return _of_part(place.part, axes)
-    return None
+    parts = [part for part in _parts(place) if axes and not _fills(problem, part, axes)]
+    return np.concatenate([_of_part(part, axes) for part in parts]) if parts else None
 
 
 def _holds(place: Any, X: FloatArray, own: Any) -> Any:
     """Tell at which points a condition holds; its own are among them, whatever rounding does."""
-    import numpy as np
-
-    from pibls.problem import AtPoints, Averages, Opposite
-
     known = {tuple(point) for point in own.tolist()}
-    mine = np.array([tuple(point) in known for point in X.tolist()])
-    if isinstance(place, AtPoints | Averages):
-        return mine
+    held = np.array([tuple(point) in known for point in X.tolist()])
+    for part in _parts(place):
+        held |= part.contains(X)
+    return held
+
+
+def _parts(place: Any) -> tuple[Any, ...]:
+    """Return the parts of the boundary that a condition holds on."""
     if isinstance(place, Opposite):
-        return mine | place.low.contains(X) | place.high.contains(X)
-    return mine | place.part.contains(X)
+        return place.low, place.high
+    return (place.part,) if isinstance(place, OnPart) else ()
 
 
 def _of_part(part: Any, axes: tuple[int, ...]) -> FloatArray:
-    import numpy as np
-
     return np.asarray(part.sample(_POINTS[len(axes)], "kronecker", 0).points)
 
 
@@ -120,8 +105,6 @@ def _fills(problem: Problem, part: Any, axes: tuple[int, ...]) -> bool:
 
 def open_boundary(problem: Problem) -> FloatArray | None:
     """Return points of the boundary and of the first time, to see where no condition holds."""
-    import numpy as np
-
     axes = shown_axes(problem)
     parts = [problem.domain.boundary, problem.domain.initial]
     known = [part for part in parts if part is not None and not part.empty and not _fills(problem, part, axes)]
@@ -159,8 +142,6 @@ def sketch(problem: Problem, encoding: str = "utf-8", *, coloured: bool = False)
 
 
 def _picture(problem: Problem, found: list[Mark], axes: tuple[int, ...], coloured: bool) -> list[str]:
-    import numpy as np
-
     limits = np.asarray(problem.domain.bounds[list(axes)])
     width, height = _size(problem, limits)
     cells = _inside(problem, limits, width, height)
@@ -197,8 +178,6 @@ def _size(problem: Problem, limits: FloatArray) -> tuple[int, int]:
 
 def _inside(problem: Problem, limits: FloatArray, width: int, height: int) -> Any:
     """Return a character per cell, by whether its middle is in the domain."""
-    import numpy as np
-
     domain: Any = problem.domain
     cells = np.full((height, width), _OUTSIDE, dtype="<U1")
     if domain.atoms is not None:
@@ -216,8 +195,6 @@ def _inside(problem: Problem, limits: FloatArray, width: int, height: int) -> An
 
 def _put(cells: Any, limits: FloatArray, points: FloatArray, sign: str) -> None:
     """Write a character into every cell that has one of the points."""
-    import numpy as np
-
     height, width = cells.shape
     place = (points - limits[:, 0]) / np.ptp(limits, axis=1)
     columns = np.clip((place[:, 0] * width).astype(int), 0, width - 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pibls.problems import Reference
     from pibls.quantities import Goal
     from pibls.solution import Solution
-    from pibls.text import Outputs, SolveOptions
+    from pibls.text import Outputs, ProblemFile, SolveOptions
     from pibls.text.quantity_tables import Asked
 
 
@@ -58,10 +58,12 @@ def read_source(name: str, values: Mapping[str, str] = MappingProxyType({})) -> 
     path = Path(name)
     if not path.exists() and name in zoo():
         raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
-    found = read_file(path, values=values)
-    title = found.title or shown(path.stem)
-    where = (path.parent, path, found.files)
-    return Source(name, title, found.problem, found.solve, found.output, *where, found.quantities)
+    return _of_file(name, read_file(path, values=values), shown(path.stem), path.parent, path)
+
+
+def _of_file(name: str, file: ProblemFile, title: str, folder: Path, path: Path | None) -> Source:
+    read = (folder, path, file.files, file.quantities)
+    return Source(name, file.title or title, file.problem, file.solve, file.output, *read)
 
 
 def _from_stdin(values: Mapping[str, str]) -> Source:
@@ -74,10 +76,7 @@ def _from_stdin(values: Mapping[str, str]) -> Source:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"Standard input is not UTF-8 text ({error}); convert it to UTF-8.") from None
-    found = read_text(text, Path(), values)
-    title = found.title or "standard input"
-    about = (found.files, found.quantities)
-    return Source(STDIN, title, found.problem, found.solve, found.output, Path(), None, *about)
+    return _of_file(STDIN, read_text(text, Path(), values), "standard input", Path(), None)
 
 
 def goals(quantities: Mapping[str, Asked]) -> dict[str, Goal]:

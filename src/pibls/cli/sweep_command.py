@@ -65,9 +65,11 @@ def sweep(
         file = read_file(source)
         axes = _axes(given, file.parameters)
         for kind, path in (("netcdf", netcdf), ("csv", csv)):
-            refuse_other(kind, None if path is None else check_target(f"--{kind}", path), force=force)
+            if path is not None:
+                refuse_other(kind, check_target(f"--{kind}", path), force=force)
         options = {name: value for name, value in vars(file.solve).items() if value is not None}
         options |= {k: v for k, v in {"tol": tol, "seed": seed, "budget": budget}.items() if v is not None}
+        from pibls.report.grid_values import csv_text, write_netcdf
         from pibls.sweeps import sweep as solve_all
 
         asked: dict[str, Any] = {**options, **axes, "folder": folder, "progress": _tell}
@@ -77,7 +79,10 @@ def sweep(
         numbers = [name for name in (*wanted, *(f"{name}_error" for name in wanted)) if name in found]
         names = [*axes, *numbers, "status", "error_estimate", "message"]
         rows = found[names[len(axes) :]].to_dataframe().reset_index()[names].to_numpy(dtype=object).tolist()
-        _write(found, names, rows, netcdf, csv)
+        if netcdf is not None:
+            write_netcdf(found, netcdf.resolve())
+        if csv is not None:
+            write_text(csv, csv_text(names, rows))
         code = _code({row[-3] for row in rows})
         if as_json:
             emit_json("sweep", {"exit_code": code, "points": [dict(zip(names, row, strict=True)) for row in rows]})
@@ -155,15 +160,6 @@ def _number(name: str, piece: str) -> float:
 
 def _tell(progress: SweepProgress) -> None:
     note(str(progress))
-
-
-def _write(found: Any, names: list[str], rows: list[list[Any]], netcdf: Path | None, csv: Path | None) -> None:
-    from pibls.report.grid_values import csv_text, write_netcdf
-
-    if netcdf is not None:
-        write_netcdf(found, netcdf.resolve())
-    if csv is not None:
-        write_text(csv, csv_text(names, rows))
 
 
 def _code(seen: set[str]) -> int:

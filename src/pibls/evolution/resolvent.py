@@ -115,7 +115,7 @@ class Resolvent:
     @property
     def space(self) -> Any:
         """The domain in space."""
-        return self.problem.domain.domain  # type: ignore[attr-defined]
+        return self.problem.domain.domain
 
     @property
     def limits(self) -> tuple[float, float]:

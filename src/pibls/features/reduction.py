@@ -9,7 +9,7 @@ coefficients that vary over the points.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -22,10 +22,8 @@ from numpy.polynomial import Legendre, Polynomial
 from pibls.checks import HIGHEST_ORDER, check_integer
 from pibls.errors import FeatureError
 from pibls.features.arrays import Array, MultiIndex, float_array, same_home
+from pibls.features.forms import Form
 from pibls.features.taylor import partitions
-
-Form = Mapping[MultiIndex, Any]
-"""Coefficient of each derivative: a number, or a column (n, 1) with one entry per point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,47 +98,31 @@ class Reduction:
         >>> {index: factor.round(9).tolist() for index, factor in found.items()}
         {(1,): [[6.0]], (2,): [[20.0]]}
         """
-        jets = _Jets(self, X / self.half_widths)
-        return [_pulled_back(form, self.size, jets) for form in forms]
+        scaled = X / self.half_widths
+        used = np.asarray(array_namespace(scaled).astype(self.weights != 0.0, scaled.dtype).tolist())
+
+        @cache
+        def polynomial(degree: int, order: int) -> Array:
+            return _horner(_slope(degree, order), scaled)
+
+        @cache
+        def slopes(axis: int, order: int) -> list[tuple[int, Array]]:
+            """Return the derivatives of reduced coordinates along one axis that do not vanish: a column (n, 1) each."""
+            factors = self.weights[axis, :] / self.half_widths[axis] ** order
+            own = [k for k in np.flatnonzero(used[axis]).tolist() if self.degrees[k] >= order]
+            return [(k, polynomial(self.degrees[k], order)[:, axis : axis + 1] * factors[k]) for k in own]
+
+        return [_pulled_back(form, self.size, slopes) for form in forms]
 
 
-class _Jets:
-    """Derivatives of the reduced coordinates at points, each computed once."""
-
-    def __init__(self, reduction: Reduction, scaled: Array) -> None:
-        self.reduction, self.scaled = reduction, scaled
-        self.known: dict[tuple[int, int], list[tuple[int, Array]]] = {}
-        self.polynomials: dict[tuple[int, int], Array] = {}
-        used = np.asarray(array_namespace(scaled).astype(reduction.weights != 0.0, scaled.dtype).tolist())
-        self.columns = [np.flatnonzero(row).tolist() for row in used]
-
-    def __call__(self, axis: int, order: int) -> list[tuple[int, Array]]:
-        """Return the derivatives along one axis that do not vanish: a column (n, 1) each."""
-        if (axis, order) not in self.known:
-            q = self.reduction
-            factors = q.weights[axis, :] / q.half_widths[axis] ** order
-            self.known[axis, order] = [
-                (k, self._polynomial(q.degrees[k], order)[:, axis : axis + 1] * factors[k])
-                for k in self.columns[axis]
-                if q.degrees[k] >= order
-            ]
-        return self.known[axis, order]
-
-    def _polynomial(self, degree: int, order: int) -> Array:
-        """Return the derivative of a polynomial of all coordinates, each by itself."""
-        if (degree, order) not in self.polynomials:
-            self.polynomials[degree, order] = _horner(_slope(degree, order), self.scaled)
-        return self.polynomials[degree, order]
-
-
-def _pulled_back(form: Form, size: int, jets: _Jets) -> Form:
+def _pulled_back(form: Form, size: int, slopes: Callable[[int, int], list[tuple[int, Array]]]) -> Form:
     found: dict[MultiIndex, Any] = {}
     for alpha, coefficient in form.items():
         for number, parts in partitions(alpha):
             axes = [[(axis, order) for axis, order in enumerate(part) if order] for part in parts]
             if any(len(own) > 1 for own in axes):
                 continue
-            for factors in product(*(jets(*own[0]) for own in axes)):
+            for factors in product(*(slopes(*own[0]) for own in axes)):
                 index = [0] * size
                 for k, _ in factors:
                     index[k] += 1

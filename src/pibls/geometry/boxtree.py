@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +29,9 @@ class BoxTree:
     [0 0 1 1 1] [0 1 7 8 9]
     """
 
-    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+    def __init__(self, low: FloatArray, high: FloatArray, places: FloatArray | None = None) -> None:
         middle = (low + high) / 2
+        self._places = middle if places is None else places  # one of each item
         todo, placed = [np.arange(len(low))], 0
         nodes, order = list[tuple[int, int, int]](), list[IntArray]()  # first item, number of items, first child
         while len(nodes) < len(todo):
@@ -74,19 +77,43 @@ class BoxTree:
         """Yield numbers of given boxes and of items in leaves that they overlap."""
         return self.pairs(len(low), lambda k, a, b: np.asarray(((low[k] <= b) & (high[k] >= a)).all(axis=1)))
 
+    @cached_property
+    def _known(self) -> Any:
+        from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
+
+        return cKDTree(self._places)
+
+    def is_within(self, X: FloatArray, axis: int, meets: Callable[[IntArray, IntArray], BoolArray]) -> BoolArray:
+        """Tell which points are within closed curves or surfaces: half lines along an axis meet these in an odd number.
+
+        ``meets`` tells whether those of points meet items, both by their numbers.
+        """
+        met = np.zeros(len(X), dtype=np.int64)
+        for rows, items in self.beyond(X, axis):
+            np.add.at(met, rows[meets(rows, items)], 1)
+        return np.asarray(met % 2 == 1)
+
+    def beyond(self, X: FloatArray, axis: int) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield numbers of points, and of items in leaves that may be further along an axis."""
+        top = np.where(np.arange(X.shape[1]) == axis, np.inf, X)
+        return self.overlapping(X, top)
+
     def nearest(
-        self, X: FloatArray, bound: FloatArray, distance: Callable[[IntArray, IntArray], FloatArray]
+        self, X: FloatArray, distance: Callable[[IntArray, IntArray], FloatArray], reach: float = np.inf
     ) -> tuple[FloatArray, IntArray]:
         """Return the distance of each point from the nearest item, and that item.
 
-        ``bound`` is a distance that is not too small, ``distance`` that between points and items by their numbers.
+        Further away than ``reach`` both are those of an item nearby, which takes less time to find. ``distance`` gets
+        the numbers of points and items.
         """
-        reach = bound * (1.0 + 1e-9)
-        best, item = np.full(len(X), np.inf), np.zeros(len(X), dtype=np.int64)
+        guess = np.asarray(self._known.query(X)[1])
+        bound = distance(np.arange(len(X)), guess)
+        limit = np.minimum(bound, reach) * (1.0 + 1e-9)
+        best, item = np.full(len(X), np.inf), guess.copy()
 
         def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
             gap = np.maximum(np.maximum(low - X[k], X[k] - high), 0.0)
-            return np.asarray(np.linalg.norm(gap, axis=1) <= np.minimum(reach[k], best[k]))
+            return np.asarray(np.linalg.norm(gap, axis=1) <= np.minimum(limit[k], best[k]))
 
         for rows, items in self.pairs(len(X), meets):
             found = distance(rows, items)
@@ -94,7 +121,7 @@ class BoxTree:
             first = order[np.append(True, np.diff(rows[order]) > 0)]
             better = first[found[first] < best[rows[first]]]
             best[rows[better]], item[rows[better]] = found[better], items[better]
-        return best, item
+        return np.where(np.isfinite(best), best, bound), item
 
 
 def bundled(places: FloatArray, size: int) -> list[IntArray]:

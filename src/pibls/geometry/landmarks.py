@@ -16,10 +16,10 @@ from pibls.geometry.box import Box
 from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
-from pibls.quadrature.roots import narrowed
+from pibls.quadrature.roots import switched
 
 _SMALLEST_TURN = 1e-6
-_CIRCLE = 720
+_CIRCLE, _START = 720, 0.1234
 _CIRCLE_RADIUS = 1e-4
 _EDGE_SAMPLES, _EDGE_NEIGHBOURS = 3000, 8
 _BEFORE, _TURNED = 0.1, 0.8  # share of a distance, and cosine between normals
@@ -122,18 +122,14 @@ def _tangent_wedges(shape: Region, point: FloatArray, radius: float) -> list[tup
 def _wedges(shape: Region, point: FloatArray, radius: float) -> list[tuple[float, float]]:
     """Return the ranges of angle in which a circle around a point lies in the shape."""
 
-    def inside(angle: FloatArray) -> BoolArray:
+    def inside(turn: FloatArray, _: object) -> BoolArray:
+        # An odd start keeps the scan off the axes, where edges like to be; it ends where it began.
+        angle = _START + turn % (2 * math.pi)
         circle = point + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         return np.asarray(shape.level(circle) > 0.0)
 
-    # An odd start keeps the grid off the axes, where edges like to be.
-    angles = 0.1234 + 2 * math.pi * np.arange(_CIRCLE + 1) / _CIRCLE
-    held = inside(angles)
-    held[-1] = held[0]
-    left = np.flatnonzero(held[1:] != held[:-1])
-    first = held[left][:, None]
-    ends = narrowed(lambda a: inside(a.ravel()).reshape(a.shape) == first, angles[left], angles[left + 1])
-    crossings = np.mean(ends, axis=0)
-    if held[0]:
+    _, low, high, before = switched(inside, 2 * math.pi * np.arange(_CIRCLE + 1)[None] / _CIRCLE)
+    crossings = _START + (low + high) / 2
+    if before[:1].any():
         crossings = np.concatenate([crossings[1:], crossings[:1] + 2 * math.pi])
     return [(float(a), float(b)) for a, b in crossings.reshape(-1, 2)]

@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, IntArray, check_points
+from pibls.checks import FloatArray, IntArray, check_points
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
-from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.patch import AffinePatch, Patch
-from pibls.geometry.rings import check_names, check_rings, cross, crossings, meeting, segment_distance, signed_area
+from pibls.geometry.rings import Edges, check_names, check_rings, cross, signed_area
 from pibls.geometry.sampling import apportion
 from pibls.quadrature.rules import Rule, crowded, gauss, side, tensor
 
@@ -86,56 +85,28 @@ class Outline(Region):
         return f"<Outline in {self.coordinates} of {len(self.rings)} rings with {count} vertices>"
 
     @cached_property
-    def _starts(self) -> FloatArray:
-        return np.concatenate([np.array(ring) for ring in self.rings])
+    def _edges(self) -> Edges:
+        return Edges([np.array(ring) for ring in self.rings])
 
     @cached_property
-    def _next(self) -> IntArray:
-        """The number of the vertex after each."""
-        following = np.arange(1, len(self._starts) + 1)
-        ends = np.cumsum([len(ring) for ring in self.rings])
-        following[ends - 1] = np.concatenate([[0], ends[:-1]])
-        return following
-
-    @cached_property
-    def _owner(self) -> IntArray:
-        return np.repeat(np.arange(len(self.rings)), [len(ring) for ring in self.rings])
-
-    @cached_property
-    def _edges(self) -> FloatArray:
-        return np.asarray(self._starts[self._next] - self._starts)
-
-    @cached_property
-    def _tree(self) -> BoxTree:
-        stops = self._starts[self._next]
-        return BoxTree(np.minimum(self._starts, stops), np.maximum(self._starts, stops))
-
-    @cached_property
-    def _middles(self) -> Any:
-        from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
-
-        return cKDTree(self._starts + self._edges / 2)
-
-    @cached_property
-    def _is_hole(self) -> BoolArray:
-        return np.asarray(crossings([np.array(ring) for ring in self.rings]).sum(axis=1) % 2 == 1)
+    def _signs(self) -> FloatArray:
+        """One for rings around the shape, minus one for holes."""
+        return np.where(self._edges.crossings().sum(axis=1) % 2 == 1, -1.0, 1.0)
 
     @cached_property
     def _turns(self) -> FloatArray:
-        """One for rings that have the shape on their left, minus one for others."""
-        areas = np.array([signed_area(np.array(ring)) for ring in self.rings])
-        return np.asarray(np.sign(areas) * np.where(self._is_hole, -1.0, 1.0))
+        """One for edges that have the shape on their left, minus one for others."""
+        return np.asarray((np.sign(self._edges.areas) * self._signs)[self._edges.owner])
 
     @cached_property
     def bounds(self) -> FloatArray:
         """The extent of the vertices."""
-        return np.stack([self._starts.min(axis=0), self._starts.max(axis=0)], axis=1)
+        return np.stack([self._edges.low.min(axis=0), self._edges.high.max(axis=0)], axis=1)
 
     @cached_property
     def measure(self) -> float:
         """The area."""
-        areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
-        return float(areas @ np.where(self._is_hole, -1.0, 1.0))
+        return float(np.abs(self._edges.areas) @ self._signs)
 
     @property
     def condition(self) -> sp.Basic:
@@ -143,27 +114,22 @@ class Outline(Region):
         rings = [_within(self.coordinates, np.array(ring)) for ring in self.rings]
         return sp.Xor(*rings) if len(rings) > 1 else rings[0]
 
-    def _distance(self, X: FloatArray, items: IntArray) -> FloatArray:
-        return segment_distance(self._starts[items], self._starts[self._next[items]], X)
-
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the nearest edge, negative outside (by the parity of crossings).
 
         Far from a shape of many edges it is the distance from another edge, which takes less time to find.
         """
-        every = np.arange(len(self._starts))
+        edges, every = self._edges, np.arange(len(self._edges.starts))
         if len(every) <= _FEW or len(X) * len(every) <= _FEW_PAIRS:
             return self._directly(X, every, every)
-        bound = self._distance(X, self._middles.query(X)[1])
-        reach = np.minimum(bound, _NEAR * self.thickness)
-        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
-        distance = np.where(np.isfinite(exact), exact, bound)
-        return np.asarray(np.where(self._inside(X), distance, -distance))
+        near = _NEAR * self.thickness
+        distance, _ = edges.tree.nearest(X, lambda rows, items: edges.distance(X[rows], items), near)
+        inside = edges.tree.is_within(X, 0, lambda rows, items: edges.on_the_right(X[rows], items))
+        return np.asarray(np.where(inside, distance, -distance))
 
     def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
         """Return the level by the edges in a box and those beside it."""
-        stops = self._starts[self._next]
-        lowest, highest = np.minimum(self._starts, stops), np.maximum(self._starts, stops)
+        lowest, highest = self._edges.low, self._edges.high
         near = (lowest <= high + self.tolerance) & (highest >= low - self.tolerance)
         (beside,) = np.nonzero(near[:, 1] & (highest[:, 0] >= low[0]))
         (within,) = np.nonzero(near.all(axis=1))
@@ -176,43 +142,24 @@ class Outline(Region):
         parts = len(X) * max(len(near), len(beside)) // _FEW_PAIRS + 1
         if parts > 1:
             return np.concatenate([self._directly(own, near, beside) for own in np.array_split(X, parts)])
-        (a, b), (x, y) = self._edges[near].T, (X[:, None] - self._starts[near]).transpose(2, 0, 1)
-        along = np.clip((x * a + y * b) / (a * a + b * b), 0.0, 1.0)
-        distance = np.hypot(x - along * a, y - along * b).min(axis=1)
-        (a, b), (x, y) = self._edges[beside].T, (X[:, None] - self._starts[beside]).transpose(2, 0, 1)
-        # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
-        cuts = (X[:, 1:] >= self._starts[beside, 1]) != (X[:, 1:] >= self._starts[self._next[beside], 1])
-        left = x < a * np.divide(y, b, out=np.zeros(cuts.shape), where=cuts)
-        return np.asarray(np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance))
-
-    def _inside(self, X: FloatArray) -> BoolArray:
-        def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
-            return np.asarray((low[:, 1] <= X[k, 1]) & (high[:, 1] >= X[k, 1]) & (high[:, 0] >= X[k, 0]))
-
-        crossings = np.zeros(len(X), dtype=np.int64)
-        for rows, items in self._tree.pairs(len(X), meets):
-            height = X[rows, 1]
-            cuts = (height >= self._starts[items, 1]) != (height >= self._starts[self._next[items], 1])
-            rows, items = rows[cuts], items[cuts]
-            offset, edge = X[rows] - self._starts[items], self._edges[items]
-            left = offset[:, 0] < edge[:, 0] * (offset[:, 1] / edge[:, 1])
-            np.add.at(crossings, rows[left], 1)
-        return np.asarray(crossings % 2 == 1)
+        distance = self._edges.distance(X[:, None], near).min(axis=1)
+        inside = self._edges.on_the_right(X[:, None], beside).sum(axis=1) % 2 == 1
+        return np.asarray(np.where(inside, distance, -distance))
 
     @cached_property
     def _patches(self) -> tuple[AffinePatch, ...]:
-        edges = self._edges
-        normals = np.stack([edges[:, 1], -edges[:, 0]], axis=1) * self._turns[self._owner][:, None]
-        normals = normals / np.hypot(*edges.T)[:, None]
-        rows = zip(self._starts.tolist(), edges.tolist(), normals.tolist(), strict=True)
+        starts, steps = self._edges.starts, self._edges.steps
+        normals = np.stack([steps[:, 1], -steps[:, 0]], axis=1) * self._turns[:, None]
+        normals = normals / np.hypot(*steps.T)[:, None]
+        rows = zip(starts.tolist(), steps.tolist(), normals.tolist(), strict=True)
         return tuple(AffinePatch(tuple(start), (tuple(edge),), tuple(normal)) for start, edge, normal in rows)
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         """Return the rings, and the parts with names."""
-        outer, holes = (np.flatnonzero(self._is_hole == hole).tolist() for hole in (False, True))
+        outer, holes = (np.flatnonzero(self._signs == sign).tolist() for sign in (1.0, -1.0))
         rings = {"outer" if len(outer) == 1 else f"outer{k}": i for k, i in enumerate(outer)}
         rings |= {f"hole{k}": i for k, i in enumerate(holes)}
-        edges = {name: np.flatnonzero(self._owner == i) for name, i in rings.items()} | dict(self.named)
+        edges = {name: np.flatnonzero(self._edges.owner == i) for name, i in rings.items()} | dict(self.named)
         return {name: [self._patches[k] for k in own] for name, own in edges.items()}
 
     @property
@@ -223,23 +170,23 @@ class Outline(Region):
     @cached_property
     def wedges(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The vertices, the interior angle at each, and the direction that halves the wedge outside."""
-        before = np.empty_like(self._edges)
-        before[self._next] = self._edges
-        after = self._edges
-        sign = self._turns[self._owner]
-        turn = np.arctan2(cross(before, after), (before * after).sum(axis=1)) * sign
+        before, after = np.empty_like(self._edges.steps), self._edges.steps
+        before[self._edges.following] = after
+        turn = np.arctan2(cross(before, after), (before * after).sum(axis=1)) * self._turns
         angle = np.pi - turn
         # From the direction of the edge after (along which the shape is on the left) to the middle of the inside.
-        forward = np.where(sign > 0, np.arctan2(after[:, 1], after[:, 0]), np.arctan2(-before[:, 1], -before[:, 0]))
-        return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
+        forward = np.where(
+            self._turns > 0, np.arctan2(after[:, 1], after[:, 0]), np.arctan2(-before[:, 1], -before[:, 0])
+        )
+        return self._edges.starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
 
     def _rule(self, n: int) -> Rule:
         """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all.
 
         Many points on few edges crowd towards re-entrant corners, where solutions are not smooth.
         """
-        bands = self._bands()
-        bent = self._starts[self.corners > np.pi + _BENT] if n >= _PLENTY * len(self._starts) else self._starts[:0]
+        bands, vertices = self._bands(), self._edges.starts
+        bent = vertices[self.corners > np.pi + _BENT] if n >= _PLENTY * len(vertices) else vertices[:0]
         for corner in bent:
             bands = _split(bands, *corner.tolist())
         areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
@@ -261,12 +208,11 @@ class Outline(Region):
 
     def _bands(self) -> FloatArray:
         """Return the trapezoids: low and high, left and right end below, left and right end above."""
-        stops = self._starts[self._next]
-        bottom, top = np.minimum(self._starts[:, 1], stops[:, 1]), np.maximum(self._starts[:, 1], stops[:, 1])
+        bottom, top = self._edges.low[:, 1], self._edges.high[:, 1]
         found = [np.empty((0, 6))]
-        for low, high in pairwise(np.unique(self._starts[:, 1]).tolist()):
+        for low, high in pairwise(np.unique(self._edges.starts[:, 1]).tolist()):
             own = np.flatnonzero((bottom <= low) & (top >= high))
-            starts, edges = self._starts[own], self._edges[own]
+            starts, edges = self._edges.starts[own], self._edges.steps[own]
             heights = np.array([low, (low + high) / 2, high])
             along = np.clip((heights - starts[:, 1:]) / edges[:, 1:], 0.0, 1.0)
             ends = starts[:, :1] + edges[:, :1] * along
@@ -278,10 +224,10 @@ class Outline(Region):
 
     def _check_apart(self) -> None:
         """Refuse rings that cross or touch themselves or each other, other than in a vertex that two rings share."""
-        found = meeting(self._tree, self._starts, self._next, self._owner, self._demand)
+        edges, found = self._edges, self._edges.meeting(self._demand)
         if found is not None:
             places = [f"edge {self._place(edge)}" for edge in found]
-            near = (self._starts[found[0]] + self._edges[found[0]] / 2).tolist()
+            near = (edges.starts[found[0]] + edges.steps[found[0]] / 2).tolist()
             raise GeometryError(
                 f"{self._demand}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
                 "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
@@ -289,8 +235,8 @@ class Outline(Region):
             )
 
     def _place(self, edge: int) -> str:
-        ring = int(self._owner[edge])
-        number = str(edge - int(np.searchsorted(self._owner, ring)))
+        ring = int(self._edges.owner[edge])
+        number = str(edge - int(np.searchsorted(self._edges.owner, ring)))
         return f"{number} of ring {ring}" if len(self.rings) > 1 else number
 
 

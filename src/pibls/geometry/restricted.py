@@ -12,7 +12,7 @@ from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.sampling import kronecker, picked
-from pibls.quadrature.roots import narrowed
+from pibls.quadrature.roots import switched
 from pibls.quadrature.rules import gauss
 
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
@@ -64,14 +64,11 @@ class RestrictedPatch(DerivedPatch):
     @cached_property
     def _pieces(self) -> FloatArray:
         """Parameter intervals (k, 2) that are kept, for a curve."""
-        cells = np.linspace(0.0, 1.0, _SCAN + 1)
-        kept = self._kept_at(cells)
-        left = np.flatnonzero(kept[1:] != kept[:-1])
-        pairs = np.stack([cells[left], cells[left + 1]])
-        inner, outer = np.where(kept[left], pairs, pairs[::-1])
-        inner, outer = narrowed(lambda s: self._kept_at(s.ravel()).reshape(s.shape), inner, outer)
-        inner = self._crossings(inner, np.sign(outer - inner))
-        ends = np.concatenate([[0.0] * bool(kept[0]), inner, [1.0] * bool(kept[-1])]).reshape(-1, 2)
+        _, low, high, before = switched(lambda s, _: self._kept_at(s), np.linspace(0.0, 1.0, _SCAN + 1)[None])
+        inner = self._crossings(np.where(before, low, high), np.where(before, 1.0, -1.0))
+        first = bool(before[0] if len(before) else self._kept_at(np.zeros(1))[0])
+        last = first ^ (len(before) % 2 == 1)
+        ends = np.concatenate([[0.0] * first, inner, [1.0] * last]).reshape(-1, 2)
         if isinstance(self.keep, Predicate):
             first, last = self.base.at(np.array([[0.0], [1.0]]))[0]
             if np.abs(first - last).max() > _SHORTEST * self.base.measure:  # of a closed curve, ends are no ends
@@ -86,14 +83,10 @@ class RestrictedPatch(DerivedPatch):
         if level is None or not len(ends):
             return ends
 
-        def sides(parameters: FloatArray) -> BoolArray:
-            return np.asarray(level(self.base.at(parameters[:, None])[0]) > 0.0)
-
-        low, high = (np.clip(ends + way * outward * _NEAR, 0.0, 1.0) for way in (-1.0, 1.0))
-        first = sides(low)
-        crossed = first != sides(high)
-        low, _ = narrowed(lambda s: sides(s.ravel()).reshape(s.shape) == first[:, None], low, high)
-        return np.where(crossed, low, ends)
+        scans = np.clip(ends[:, None] + outward[:, None] * [-_NEAR, _NEAR], 0.0, 1.0)
+        crossed, places, _, _ = switched(lambda s, _: level(self.base.at(s[:, None])[0]) > 0.0, scans)
+        ends[crossed] = places
+        return ends
 
     @cached_property
     def _fraction(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -33,33 +34,79 @@ def signed_area(ring: FloatArray) -> float:
     return float(cross(offset, np.roll(offset, -1, axis=0)).sum() / 2)
 
 
-def crossings(rings: Sequence[FloatArray]) -> IntArray:
-    """Return for each ring how many edges of others pass upwards, and downwards, on the right of a place on it.
+class Edges:
+    """The edges of closed rings in the plane, counted through all rings, each from a vertex to the next."""
 
-    It lies in an odd number of other rings if their sum is odd; their difference is how often others wind around it.
+    def __init__(self, rings: Sequence[FloatArray]) -> None:
+        sizes = np.array([len(ring) for ring in rings])
+        first = np.cumsum(sizes) - sizes
+        self.areas = np.array([signed_area(ring) for ring in rings])
+        self.owner = np.repeat(np.arange(len(rings)), sizes)
+        self.starts = np.concatenate(rings)
+        self.following = np.arange(1, len(self.starts) + 1)
+        self.following[first + sizes - 1] = first
+        self.stops = self.starts[self.following]
+        self.steps = self.stops - self.starts
+        self.low, self.high = np.minimum(self.starts, self.stops), np.maximum(self.starts, self.stops)
+        self._places = (self.starts + self.steps / 2)[first]
 
-    >>> square = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
-    >>> crossings([square, square / 2 + 1])
-    array([[0, 0],
-           [1, 0]])
-    """
-    starts, stops = np.concatenate(rings), np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
-    owner, edges = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings]), stops - starts
-    # The middle of an edge: a vertex may be one of another ring.
-    places = np.array([(ring[0] + ring[1]) / 2 for ring in rings])
-    order = np.argsort(places[:, 1])
-    low, high = np.minimum(starts[:, 1], stops[:, 1]), np.maximum(starts[:, 1], stops[:, 1])
-    # Edges meet the height of a run of places, one after the other.
-    first, last = np.searchsorted(places[order, 1], [low, high])
-    sizes, found = last - first, np.zeros((len(rings), 2), dtype=np.int64)
-    ends = np.cumsum(sizes)
-    for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(8 * ends // MOST_PAIRS)) + 1):
-        edge, numbers = np.repeat(own, sizes[own]), np.arange(ends[own[0]] - sizes[own[0]], ends[own[-1]])
-        place = order[numbers + (last - ends)[edge]]
-        shares = (places[place, 1] - starts[edge, 1]) / edges[edge, 1]
-        right = (places[place, 0] < starts[edge, 0] + edges[edge, 0] * shares) & (owner[edge] != place)
-        np.add.at(found, (place[right], (edges[edge[right], 1] < 0).astype(int)), 1)
-    return found
+    @cached_property
+    def tree(self) -> BoxTree:
+        """Boxes around the edges."""
+        return BoxTree(self.low, self.high)
+
+    def distance(self, X: FloatArray, items: IntArray) -> FloatArray:
+        """Return the distances of points from edges by their numbers."""
+        return segment_distance(self.starts[items], self.stops[items], X)
+
+    def on_the_right(self, X: FloatArray, items: IntArray) -> BoolArray:
+        """Tell which edges, by their numbers, pass the height of points on their right."""
+        start, stop, step, offset = self.starts[items], self.stops[items], self.steps[items], X - self.starts[items]
+        # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
+        cuts = (X[..., 1] >= start[..., 1]) != (X[..., 1] >= stop[..., 1])
+        share = np.divide(offset[..., 1], step[..., 1], out=np.zeros(cuts.shape), where=cuts)
+        return np.asarray(cuts & (offset[..., 0] < step[..., 0] * share))
+
+    def crossings(self) -> IntArray:
+        """Return for each ring how many edges of others pass upwards, and downwards, on the right of a place on it.
+
+        It lies in an odd number of other rings if their sum is odd; their difference is how often these wind around it.
+
+        >>> square = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
+        >>> Edges([square, square / 2 + 1]).crossings()
+        array([[0, 0],
+               [1, 0]])
+        """
+        # The middle of an edge: a vertex may be one of another ring.
+        places, found = self._places, np.zeros((len(self._places), 2), dtype=np.int64)
+        for rows, items in self.tree.beyond(places, 0):
+            right = self.on_the_right(places[rows], items) & (self.owner[items] != rows)
+            np.add.at(found, (rows[right], (self.steps[items[right], 1] < 0).astype(int)), 1)
+        return found
+
+    def meeting(self, demand: str) -> tuple[int, int] | None:
+        """Return two edges that cross or touch, other than neighbours or in a vertex that two rings share, if any."""
+        starts, stops, following, seen = self.starts, self.stops, self.following, 0
+        resolution = resolution_of(starts)
+        for i, j in self.tree.overlapping(self.low - resolution, self.high + resolution):
+            seen += len(i)
+            if seen > MOST_PAIRS:
+                raise GeometryError(
+                    f"{demand}, which takes too long to find out: over {MOST_PAIRS} pairs of its {len(starts)} edges "
+                    "are beside each other, as those of many rings within rings are. Give fewer rings, or turn them so "
+                    "that long edges run along the coordinates."
+                )
+            # Most are on one side of the line along another, which takes less time to find than their distance.
+            i, j = i[j > i], j[j > i]
+            sides = np.stack([cross(self.steps[i], ends[j] - starts[i]) for ends in (starts, stops)])
+            reach = resolution * np.hypot(*self.steps[i].T)
+            near = (sides.min(axis=0) <= reach) & (sides.max(axis=0) >= -reach)
+            i, j = i[near], j[near]
+            apart = (following[i] != j) & (following[j] != i) & (self.owner[i] == self.owner[j])
+            bad = _meet((starts[i], stops[i]), (starts[j], stops[j]), apart, resolution)
+            if bad.any():
+                return int(i[bad.argmax()]), int(j[bad.argmax()])
+        return None
 
 
 def chained(edges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
@@ -101,43 +148,16 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def segment_distance(start: FloatArray, stop: FloatArray, X: FloatArray) -> FloatArray:
-    """Return the distances of points from as many edges."""
-    edge, offset = stop - start, X - start
-    along = np.clip((offset * edge).sum(axis=1) / (edge * edge).sum(axis=1), 0.0, 1.0)
-    return np.asarray(np.hypot(*(offset - along[:, None] * edge).T))
+    """Return the distances of points from edges."""
+    (a, b), (x, y) = (np.moveaxis(vectors, -1, 0) for vectors in (stop - start, X - start))
+    along = np.clip((x * a + y * b) / np.maximum(a * a + b * b, np.finfo(np.float64).tiny), 0.0, 1.0)
+    return np.asarray(np.hypot(x - along * a, y - along * b))
 
 
 def resolution_of(vertices: FloatArray) -> float:
     """Return the distance below which vertices are the same."""
     scale = float(np.hypot(*np.ptp(vertices, axis=0)))
     return _RESOLUTION * scale + ROUNDING * float(np.abs(vertices).max())
-
-
-def meeting(
-    tree: BoxTree, starts: FloatArray, following: IntArray, owner: IntArray, demand: str
-) -> tuple[int, int] | None:
-    """Return two edges that cross or touch, other than neighbours or in a vertex that two rings share, if there are."""
-    stops, seen, resolution = starts[following], 0, resolution_of(starts)
-    low, high, edges = np.minimum(starts, stops) - resolution, np.maximum(starts, stops) + resolution, stops - starts
-    for i, j in tree.overlapping(low, high):
-        seen += len(i)
-        if seen > MOST_PAIRS:
-            raise GeometryError(
-                f"{demand}, which takes too long to find out: over {MOST_PAIRS} pairs of its {len(starts)} edges are "
-                "beside each other, as those of many rings within rings are. Give fewer rings, or turn them so that "
-                "long edges run along the coordinates."
-            )
-        # Most are on one side of the line along another, which takes less time to find than their distance.
-        i, j = i[j > i], j[j > i]
-        sides = np.stack([cross(edges[i], ends[j] - starts[i]) for ends in (starts, stops)])
-        reach = resolution * np.hypot(*edges[i].T)
-        near = (sides.min(axis=0) <= reach) & (sides.max(axis=0) >= -reach)
-        i, j = i[near], j[near]
-        apart = (following[i] != j) & (following[j] != i) & (owner[i] == owner[j])
-        bad = _meet((starts[i], stops[i]), (starts[j], stops[j]), apart, resolution)
-        if bad.any():
-            return int(i[bad.argmax()]), int(j[bad.argmax()])
-    return None
 
 
 def _meet(

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.quadrature.roots import bracketed, narrowed
+from pibls.quadrature.roots import bracketed, switched
 from pibls.quadrature.rules import crowded, gauss
 
 if TYPE_CHECKING:
@@ -128,18 +128,10 @@ def _segments(shape: Region, heights: FloatArray, marks: FloatArray) -> tuple[Fl
     even = np.linspace(low - margin, high + margin, _SCAN + 1)
     cells = np.unique(np.concatenate([even, marks, (marks[1:] + marks[:-1]) / 2]))
 
-    def inside(x: FloatArray, y: FloatArray) -> BoolArray:
-        return np.asarray(shape.level(np.stack([x, y], axis=1)) > 0.0)
+    def inside(x: FloatArray, row: IntArray) -> BoolArray:
+        return np.asarray(shape.level(np.stack([x, heights[row]], axis=1)) > 0.0)
 
-    held = inside(np.tile(cells, len(heights)), np.repeat(heights, len(cells))).reshape(len(heights), -1)
-    row, left = np.nonzero(held[:, 1:] != held[:, :-1])
-    a, b, before = cells[left], cells[left + 1], held[row, left]
-
-    def same(places: FloatArray) -> BoolArray:
-        y = np.repeat(heights[row], places.shape[1])
-        return np.asarray(inside(places.ravel(), y).reshape(places.shape) == before[:, None])
-
-    a, b = narrowed(same, a, b)
+    row, a, b, _ = switched(inside, np.tile(cells, (len(heights), 1)))
     # Outside at both ends, a line goes in and out in turns.
     crossings = (a + b) / 2
     return crossings[0::2], crossings[1::2], row[0::2]

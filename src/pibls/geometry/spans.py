@@ -10,13 +10,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legint, legval, legvander
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch
 from pibls.geometry.restricted import RestrictedPatch
+from pibls.quadrature.roots import bracketed
 
 _PANELS, _MOST_PANELS = 32, 2**12
 _ORDER = 10
-_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Warp:
         return float(self._table[1][-1])
 
     def inverse(self, fraction: FloatArray) -> FloatArray:
-        """Return the parameters up to which fractions of the total lie, by Newton's method kept in a bracket.
+        """Return the parameters up to which fractions of the total lie.
 
         >>> Warp(lambda s: s).inverse(np.array([0.25, 1.0])).round(12)
         array([0.5, 1. ])
@@ -64,19 +64,14 @@ class Warp:
         target = np.clip(fraction, 0.0, 1.0) * sums[-1]
         panel = np.clip(np.searchsorted(sums, target, side="right") - 1, 0, panels - 1)
         # In panels of length two, in which series are at home.
-        slopes, rises = series[:, panel], self._rises[:, panel]
         target = (target - sums[panel]) * (2 * panels)
-        low, high = np.full(len(target), -1.0), np.ones(len(target))
-        s = np.clip(target / np.where(slopes[0] > 0.0, slopes[0], np.inf) - 1.0, -1.0, 1.0)
-        for _ in range(_ROUNDS if len(s) else 0):
-            miss, slope = legval(s, rises, tensor=False) - target, legval(s, slopes, tensor=False)
-            low, high = np.where(miss <= 0.0, s, low), np.where(miss > 0.0, s, high)
-            step = np.divide(miss, slope, out=np.full_like(miss, np.inf), where=slope > 0.0)
-            new = np.where((s - step >= low) & (s - step <= high), s - step, (low + high) / 2)
-            settled = np.abs(new - s).max() <= 1e-14
-            s = new
-            if settled:
-                break
+        mean = series[0, panel]
+        guess = np.clip(target / np.where(mean > 0.0, mean, np.inf) - 1.0, -1.0, 1.0)
+
+        def miss(s: FloatArray, rows: IntArray) -> FloatArray:
+            return np.asarray(legval(s, self._rises[:, panel[rows]], tensor=False) - target[rows])
+
+        s = bracketed(miss, np.full(len(target), -1.0), np.ones(len(target)), guess)
         return np.asarray((panel + (s + 1.0) / 2.0) / panels)
 
 

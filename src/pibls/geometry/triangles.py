@@ -79,39 +79,21 @@ class Surface(FieldState):
     @cached_property
     def tree(self) -> BoxTree:
         """Boxes around the triangles."""
-        return BoxTree(self.corners.min(axis=1), self.corners.max(axis=1))
-
-    @cached_property
-    def _middles(self) -> Any:
-        from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
-
-        return cKDTree(self.corners.mean(axis=1))
+        return BoxTree(self.corners.min(axis=1), self.corners.max(axis=1), self.corners.mean(axis=1))
 
     def nearest(self, X: FloatArray, reach: float = np.inf) -> tuple[FloatArray, IntArray]:
-        """Return the distance of each point from the surface, and the nearest triangle.
-
-        Further away than ``reach`` both are those of a triangle nearby, which takes less time to find.
-        """
-        guess = self._middles.query(X)[1]
-        bound = triangle_distance(X, self.corners[guess])
-        limit = np.minimum(bound, reach)
-        exact, item = self.tree.nearest(X, limit, lambda rows, items: triangle_distance(X[rows], self.corners[items]))
-        found = np.isfinite(exact)
-        return np.where(found, exact, bound), np.where(found, item, guess)
+        """Return the distance of each point from the surface, and the nearest triangle; beyond a reach, one nearby."""
+        return self.tree.nearest(X, lambda rows, items: triangle_distance(X[rows], self.corners[items]), reach)
 
     def inside(self, X: FloatArray) -> BoolArray:
         """Tell which points are inside, by the parity of the triangles above them."""
 
-        def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
-            across = (low[:, :2] <= X[k, :2]) & (high[:, :2] >= X[k, :2])
-            return np.asarray(across.all(axis=1) & (high[:, 2] >= X[k, 2]))
-
-        crossings = np.zeros(len(X), dtype=np.int64)
-        for rows, items in self.tree.pairs(len(X), meets):
+        def is_above(rows: IntArray, items: IntArray) -> BoolArray:
             over = self._covers(X[rows], items)
-            rows, items = rows[over], items[over]
-            np.add.at(crossings, rows[self._is_below(X[rows], items)], 1)
-        return np.asarray(crossings % 2 == 1)
+            over[over] = self._is_below(X[rows[over]], items[over])
+            return over
+
+        return self.tree.is_within(X, 2, is_above)
 
     def directly(self, X: FloatArray, near: IntArray, above: IntArray, reach: float) -> FloatArray:
         """Return distances up to a reach, negative outside, by a look at all triangles that may be near or above."""

@@ -13,11 +13,12 @@ from pibls.checks import FloatArray, check_integer
 from pibls.errors import ProblemError
 from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
-from pibls.methods.fit import Scale, check_fit, check_penalties, host, on_device, recorded, residual_record, row_scaling
+from pibls.methods.fit import Scale, check_fit, check_penalties, on_device, recorded, residual_record, row_scaling
 from pibls.methods.marginal_likelihood import Group, Inference, Step, maximise
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Posterior, Solution, Stage
+from pibls.solvers.inputs import to_host
 from pibls.status import Status
 from pibls.system import Block, System, assemble
 
@@ -88,12 +89,16 @@ class BayesianPIELM:
         with blas_threads():
             scaling = row_scaling(self.lambda_b, self.lambda_i)
             system = assemble(problem, points, on_device(network, device), scaling)
-            matrix, rhs = host(system.matrix), host(system.rhs)
+            matrix, rhs = to_host(system.matrix), to_host(system.rhs)
             assembled = time.perf_counter()
             groups, members = _groups(problem, system, matrix, rhs)
             found, course = maximise(groups, self.iterations)
         residual = rhs - matrix @ found.mean
         sigma = found.singular_values
+        rising = len(course) == self.iterations > 1
+        unfinished = (
+            f"The evidence still rose after {self.iterations} iterations; allow more of them." if rising else ""
+        )
         vanishing = bool(rhs.any()) and sum(found.determined) < _FEWEST
         diagnostics = Diagnostics(
             method="BayesianPIELM",
@@ -106,7 +111,7 @@ class BayesianPIELM:
             condition=float(sigma[0] / sigma[-1]) if sigma[-1] > 0 else float("inf"),
             residuals=residual_record([(b, residual[b.rows]) for b in system.blocks]),
             seconds={"assembly": assembled - start, "inference": time.perf_counter() - assembled},
-            message=_ZERO if vanishing else _message(course, self.iterations),
+            message=_ZERO if vanishing else unfinished,
             stages=_stages(course, time.perf_counter() - assembled),
         )
         noise = _noise(system, members, found)
@@ -152,21 +157,10 @@ def _noise(system: System, members: Sequence[Sequence[Block]], found: Inference)
     return result
 
 
-def _message(course: Sequence[Step], iterations: int) -> str:
-    if len(course) < iterations or iterations == 1:
-        return ""
-    return f"The evidence still rose after {iterations} iterations; allow more of them."
-
-
 def _stages(course: Sequence[Step], seconds: float) -> tuple[Stage, ...]:
     """Return the course of the evidence; time is spread evenly over the iterations, which cost the same."""
+    times = (seconds * (i + 1) / len(course) for i in range(len(course)))
     return tuple(
-        Stage(
-            seconds * (i + 1) / len(course),
-            iteration=i,
-            evidence=evidence,
-            alpha=precisions.alpha,
-            beta=precisions.betas[0],
-        )
-        for i, (precisions, evidence) in enumerate(course)
+        Stage(spent, iteration=i, evidence=evidence, alpha=found.alpha, beta=found.betas[0])
+        for i, (spent, (found, evidence)) in enumerate(zip(times, course, strict=True))
     )

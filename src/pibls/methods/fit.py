@@ -17,6 +17,7 @@ from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
+from pibls.solvers.inputs import to_host
 from pibls.status import Status
 from pibls.system import (
     Balanced,
@@ -102,27 +103,43 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
     with blas_threads():
         system = assemble(problem, points, network, recipe.scaling)
         assembled = time.perf_counter()
-        weights, residual, violation, factor = _solved(system, recipe)
-    solved = time.perf_counter()
-    pairs = [(block, residual[block.rows]) for block in system.blocks]
-    pairs += [(block, violation[block.rows]) for block in system.constraint_blocks]
-    shape = (len(problem.fields), network.size)
+        weights, residuals, factor = _solved(system, recipe)
+    seconds = {"assembly": assembled - start, "solve": time.perf_counter() - assembled}
+    return finished(problem, network, recipe, system, weights, residuals, factor, seconds=seconds)
+
+
+def finished(
+    problem: Problem,
+    network: BroadNetwork,
+    recipe: Recipe,
+    system: System,
+    weights: FloatArray,
+    residuals: tuple[FloatArray, FloatArray],
+    factor: Any,
+    status: Status = Status.FITTED,
+    **told: Any,
+) -> Solution:
+    """Return weights with their record, from the residuals of rows, and of those that hold exactly."""
+    soft, hard = residuals
+    pairs = [(block, soft[block.rows]) for block in system.blocks]
+    pairs += [(block, hard[block.rows]) for block in system.constraint_blocks]
     diagnostics = Diagnostics(
         method=recipe.method,
         settings=recipe.settings,
         seed=recipe.seed,
         nodes=network.size,
-        rows=system.shape[0] + sum(b.count for b in system.constraint_blocks),
+        rows=len(soft) + len(hard),
         solver=factor.name,
         rank=factor.rank,
         condition=factor.condition,
         residuals=residual_record(pairs),
-        seconds={"assembly": assembled - start, "solve": solved - assembled},
+        **told,
     )
-    return Solution(problem, network.to_numpy(), weights.reshape(shape), Status.FITTED, diagnostics)
+    shape = (len(problem.fields), network.size)
+    return Solution(problem, network.to_numpy(), weights.reshape(shape), status, diagnostics)
 
 
-def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, tuple[FloatArray, FloatArray], Any]:
     """Return weights, the residuals of rows and of those that hold exactly, and the factor; solvers may be strange."""
     try:
         return _solve(system, recipe)
@@ -135,19 +152,20 @@ def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, Flo
         ) from error
 
 
-def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, tuple[FloatArray, FloatArray], Any]:
     rows, columns = system.shape
     factor: Any
     if system.constraints is None:
         factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
         _check_factor(factor, recipe.solver)
         weights = _checked(factor.solve(system.rhs), columns, "weights", recipe.solver)
-        return weights, _checked(factor.residual(system.rhs), rows, "residuals", recipe.solver), np.empty(0), factor
+        residual = _checked(factor.residual(system.rhs), rows, "residuals", recipe.solver)
+        return weights, (residual, np.empty(0)), factor
     factor = constrained(recipe.solver, system.matrix, system.constraints, ridge=recipe.ridge)
     found = factor.solve(system.rhs, system.constraint_rhs)
-    violation = host(system.constraint_rhs - system.constraints @ found)
-    residual = host(system.rhs - system.matrix @ found)
-    return _checked(found, columns, "weights", recipe.solver), residual, violation, factor
+    violation = to_host(system.constraint_rhs - system.constraints @ found)
+    residual = to_host(system.rhs - system.matrix @ found)
+    return _checked(found, columns, "weights", recipe.solver), (residual, violation), factor
 
 
 def _check_factor(factor: object, solver: Solver) -> None:
@@ -182,11 +200,6 @@ def residual_record(pairs: Iterable[tuple[Block, FloatArray]]) -> dict[str, Resi
     return result
 
 
-def host(array: Any) -> FloatArray:
-    """Bring an array of any library to NumPy."""
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
-
-
 Scale = float | Sequence[float]
 
 # Rows under a larger penalty would push the equation below round-off.
@@ -211,11 +224,7 @@ def row_scaling(lambda_b: float | None, lambda_i: float | None) -> RowScaling:
     """
     if lambda_b is None and lambda_i is None:
         return Balanced()
-    return Penalties(_or_one(lambda_b), _or_one(lambda_i))
-
-
-def _or_one(value: float | None) -> float:
-    return 1.0 if value is None else float(value)
+    return Penalties(*(1.0 if value is None else float(value) for value in (lambda_b, lambda_i)))
 
 
 def recorded(method: Any) -> dict[str, Any]:

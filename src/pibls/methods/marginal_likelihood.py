@@ -32,11 +32,6 @@ class Group:
     rhs: FloatArray
     precision: float | None = None
 
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return len(self.rhs)
-
 
 @dataclass(frozen=True)
 class Precisions:
@@ -89,6 +84,7 @@ class NoisyRows:
         self.groups = tuple(groups)
         self.columns = groups[0].matrix.shape[1]
         self.weights = max(weights, self.columns)
+        self.count = sum(len(group.rhs) for group in groups)
         self._pieces = [_compressed(np.column_stack([g.matrix, g.rhs])) for g in groups]
         self._even = self._decomposed((1.0,) * len(groups))
 
@@ -117,7 +113,7 @@ class NoisyRows:
         misfit = np.square(rhs - u @ (sigma**2 / total * projected))
         spans = [slice(a, b) for a, b in pairwise(accumulate(map(len, scaled), initial=0))]
         residuals = tuple(float(misfit[s].sum()) / beta for s, beta in zip(spans, betas, strict=True))
-        counts = [group.count for group in self.groups]
+        counts = [len(group.rhs) for group in self.groups]
         evidence = 0.5 * (
             sum(n * math.log(beta / (2 * math.pi)) for n, beta in zip(counts, betas, strict=True))
             - float(np.log1p(sigma**2 / alpha).sum())
@@ -135,7 +131,7 @@ class NoisyRows:
         count, the evidence would have a maximum that fits the right-hand sides by them, and which of the maxima is the
         highest would differ from machine to machine.
         """
-        size = max(self.weights, sum(group.count for group in self.groups))
+        size = max(self.weights, self.count)
         return float(max(_RANGE[0], (size * _EPS * float(self._even[1][0])) ** 2))
 
     def start(self) -> Precisions:
@@ -150,16 +146,27 @@ class NoisyRows:
         projected = np.square(along)
         # What no weights can reach. The difference of the squares would be rounding, now above and now below zero.
         rest = float(np.square(rhs - u[: len(rhs)] @ along).sum())
-        count = sum(group.count for group in self.groups)
         ratios = np.geomspace(self.rounding, float(sigma[0]) ** 2 / _EPS, _SCAN)
         growth = 1.0 + sigma**2 / ratios[:, None]
-        variances = (rest + (1.0 / growth) @ projected) / count
+        variances = (rest + (1.0 / growth) @ projected) / self.count
         usable = np.flatnonzero(variances > 0)
         if not len(usable):
             return Precisions(1.0, (1.0,) * len(self.groups))
-        evidence = -count * np.log(variances[usable]) - np.log(growth[usable]).sum(axis=1)
+        evidence = -self.count * np.log(variances[usable]) - np.log(growth[usable]).sum(axis=1)
         best = usable[np.argmax(evidence)]
         return Precisions(float(ratios[best] / variances[best]), (float(1.0 / variances[best]),) * len(self.groups))
+
+    def limited(self, wanted: Precisions) -> Precisions:
+        """Keep precisions within double precision, noise above that of rounding, and known noise as it is."""
+        low, high = _RANGE
+        square = sum(float(group.rhs @ group.rhs) for group in self.groups) / self.count
+        ceiling = min(high, 1.0 / max(low, (10 * _EPS) ** 2 * square))  # what rounding leaves to the rows
+        alpha = min(high, max(low, wanted.alpha))
+        betas = [
+            min(ceiling, alpha / self.rounding, max(low, beta)) if group.precision is None else group.precision
+            for beta, group in zip(wanted.betas, self.groups, strict=True)
+        ]
+        return Precisions(alpha, tuple(betas))
 
 
 def _compressed(rows: FloatArray) -> FloatArray:
@@ -176,13 +183,12 @@ def maximise(groups: Sequence[Group], iterations: int, weights: int = 0) -> tupl
     where it does.
     """
     rows = NoisyRows(groups, weights)
-    least = _ceiling(groups), rows.rounding
-    now = rows.infer(_limited(rows.start(), groups, *least))
+    now = rows.infer(rows.limited(rows.start()))
     course = [(now.precisions, now.evidence)]
     while len(course) < iterations:
-        following = rows.infer(_limited(_fixed_point(now, groups), groups, *least))
+        following = rows.infer(rows.limited(_fixed_point(now, groups)))
         if not following.evidence > now.evidence:
-            following = rows.infer(_limited(_expectation(now, rows), groups, *least))
+            following = rows.infer(rows.limited(_expectation(now, rows)))
         if not following.evidence > now.evidence:
             break
         gain, now = following.evidence - now.evidence, following
@@ -192,16 +198,10 @@ def maximise(groups: Sequence[Group], iterations: int, weights: int = 0) -> tupl
     return now, course
 
 
-def _ceiling(groups: Sequence[Group]) -> float:
-    """Return the precision that rounding leaves to the rows."""
-    square = sum(float(g.rhs @ g.rhs) for g in groups) / sum(g.count for g in groups)
-    return min(_RANGE[1], 1.0 / max(_RANGE[0], (10 * _EPS) ** 2 * square))
-
-
 def _fixed_point(now: Inference, groups: Sequence[Group]) -> Precisions:
     square = float(now.mean @ now.mean)
     pairs = zip(groups, now.determined, now.residuals, strict=True)
-    betas = tuple(_ratio(max(0.0, group.count - used), rest) for group, used, rest in pairs)
+    betas = tuple(_ratio(max(0.0, len(group.rhs) - used), rest) for group, used, rest in pairs)
     return Precisions(_ratio(sum(now.determined), square), betas)
 
 
@@ -210,20 +210,9 @@ def _expectation(now: Inference, rows: NoisyRows) -> Precisions:
     unseen = (rows.weights - rows.columns) / now.precisions.alpha
     square = float(now.mean @ now.mean) + float(now.variances.sum()) + unseen
     known = zip(rows.groups, now.determined, now.residuals, now.precisions.betas, strict=True)
-    betas = tuple(_ratio(group.count, rest + used / beta) for group, used, rest, beta in known)
+    betas = tuple(_ratio(len(group.rhs), rest + used / beta) for group, used, rest, beta in known)
     return Precisions(_ratio(rows.weights, square), betas)
 
 
 def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else math.inf
-
-
-def _limited(wanted: Precisions, groups: Sequence[Group], ceiling: float, rounding: float) -> Precisions:
-    """Keep precisions within double precision, noise above that of rounding, and known noise as it is."""
-    low, high = _RANGE
-    alpha = min(high, max(low, wanted.alpha))
-    betas = [
-        min(ceiling, alpha / rounding, max(low, beta)) if group.precision is None else group.precision
-        for beta, group in zip(wanted.betas, groups, strict=True)
-    ]
-    return Precisions(alpha, tuple(betas))

@@ -20,13 +20,14 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError, PiblsError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.methods.fit import Recipe, host, residual_record
+from pibls.methods.fit import Recipe, finished
 from pibls.newton import End, crawls, descend, falls, record, shortened
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
-from pibls.solution import Diagnostics, Solution
+from pibls.solution import Solution
 from pibls.solution.start_states import one, zero
 from pibls.solvers import Solver, constrained
+from pibls.solvers.inputs import to_host
 from pibls.status import Status
 from pibls.system import Block, Evaluate, Fixed, RowScaling, System, assemble, check_known, linearised
 
@@ -114,7 +115,7 @@ class _Model:
             nodes = self.known.setdefault((X.shape, X.tobytes()), {})
             nodes.update(self.network.evaluate(X, dict.fromkeys(a for _, a in wanted if a not in nodes)))
             parts = {name: weights[i * size : (i + 1) * size] for i, name in enumerate(names)}
-            return [host(nodes[alpha] @ parts[name]) for name, alpha in wanted]
+            return [to_host(nodes[alpha] @ parts[name]) for name, alpha in wanted]
 
         return state
 
@@ -191,14 +192,12 @@ class _Descent:
     def run(self, start: Evaluate | None) -> tuple[_Point, End]:
         """Iterate; return the last point and how the iteration ended."""
         model, most = self.model, _FEW_STEPS if self.near else _MANY_STEPS
+        here = None
         if start is None:
             here = model.point(model.zeros(), model.system(model.evaluate(model.zeros())))
-            start = zero
-        else:
-            here = None
         if here is None:
             # From a function that is none of the network: wherever it leads.
-            system = self.latest = model.system(start)
+            system = self.latest = model.system(zero if start is None else start)
             goal = self._goal(system)[0]
             here = model.point(goal, system)
             if here is None:
@@ -266,27 +265,10 @@ class _Descent:
     def solution(self, recipe: Recipe, here: _Point, end: End, seconds: dict[str, float]) -> Solution:
         """Return the end of the iteration as a solution with its record."""
         assert self.latest is not None
-        soft, hard = host(here.soft), host(here.hard)
-        pairs = [(block, soft[block.rows]) for block in self.latest.blocks]
-        pairs += [(block, hard[block.rows]) for block in self.latest.constraint_blocks]
-        problem, network = self.model.problem, self.model.network
-        diagnostics = Diagnostics(
-            method=recipe.method,
-            settings=recipe.settings,
-            seed=recipe.seed,
-            nodes=network.size,
-            rows=len(soft) + len(hard),
-            solver=self.factor.name,
-            rank=self.factor.rank,
-            condition=self.factor.condition,
-            residuals=residual_record(pairs),
-            seconds=seconds,
-            message=end.value,
-            iterations=tuple(self.history),
-        )
+        weights, soft, hard = (to_host(array) for array in (here.weights, here.soft, here.hard))
         status = Status.FITTED if end is End.SETTLED else Status.STALLED
-        weights = host(here.weights).reshape(len(problem.fields), network.size)
-        return Solution(problem, network.to_numpy(), weights, status, diagnostics)
+        where = self.model.problem, self.model.network, recipe, self.latest, weights, (soft, hard), self.factor
+        return finished(*where, status, seconds=seconds, message=end.value, iterations=tuple(self.history))
 
 
 def _rounding(system: System, weights: Any) -> float:

@@ -57,25 +57,6 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Notes:
-    """A folder of intermediate results, each under the text that it is the result of."""
-
-    folder: Path
-
-    def read(self, name: str) -> Any:
-        """Return the record that was written under a name, or None."""
-        path = self._path(name)
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-    def write(self, name: str, value: Any) -> None:
-        """Keep a value under a name."""
-        _write(self._path(name), value)
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{_key(name)}.json"
-
-
-@dataclass(frozen=True)
 class Store:
     """The folder of the cells of a study."""
 
@@ -98,10 +79,17 @@ class Store:
         """Store a cell: readers see all of it or nothing, also if the machine stops in between."""
         _write(self.path(spec), cell)
 
-    @property
-    def notes(self) -> Notes:
-        """How far races have come, for a run that goes on with them."""
-        return Notes(self.out / _NOTES)
+    def note(self, name: str) -> Any:
+        """Return what was noted under a name, such as how far a race has come, or None."""
+        path = self._note_path(name)
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def write_note(self, name: str, value: Any) -> None:
+        """Note a value under a name, for a run that goes on from there."""
+        _write(self._note_path(name), value)
+
+    def _note_path(self, name: str) -> Path:
+        return self.out / _NOTES / f"{_key(name)}.json"
 
     @property
     def failures(self) -> list[str]:

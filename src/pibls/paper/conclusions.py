@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 
 from pibls.paper.findings import Findings
-from pibls.paper.ledger import PROBLEMS, label
+from pibls.paper.ledger import PROBLEMS, label, own_numbers, tally
 from pibls.paper.published import METHODS
-from pibls.paper.records import own_numbers, tally
 
 NAMED = re.compile(r"\[\[([^]]+)\]\](.*?)\[\[\]\]")
 
@@ -68,18 +67,14 @@ class Duel:
 def duel(found: Findings, problem: str, first: str, second: str, n: int = 0) -> Duel | None:
     """Return the comparison of two methods over the seeds that both have; None where there are none."""
     n = n or found.paper.table_size(problem)
-    book = found.book.select(kind="accuracy", problem=problem, n_train=n, score="exact")
-    errors = [
-        {c["seed"]: c["test"].get("relative_rmse", math.nan) for c in book.select(method=m).cells}
-        for m in (first, second)
-    ]
-    common = sorted(errors[0].keys() & errors[1].keys())
+    runs = [found.runs(problem, method, n=n) for method in (first, second)]
+    errors = [{c["seed"]: c["test"].get("relative_rmse", math.nan) for c in own.cells} for own in runs]
+    common = errors[0].keys() & errors[1].keys()
     if not common:
         return None
-    medians = [found.error("accuracy", problem, method, n).measured for method in (first, second)]
+    one, other = (summary.median for own in runs if (summary := own.summary("test", "relative_rmse")))
     lower = sum(errors[0][seed] < errors[1][seed] for seed in common)
-    values = tuple(summary.median for summary in medians if summary)
-    return Duel(problem, n, first, second, (values[0], values[1]), lower, len(common))
+    return Duel(problem, n, first, second, (one, other), lower, len(common))
 
 
 def standings(found: Findings, problem: str, n: int = 0) -> list[Duel]:

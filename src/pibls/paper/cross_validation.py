@@ -14,11 +14,10 @@ from pibls.checks import check_choice, check_integer, cut, shorten
 from pibls.errors import FeatureError, InputError, PiblsError, ProblemError, SolveError
 from pibls.geometry import Points
 from pibls.methods.fit import recorded
-from pibls.paper.families import families
-from pibls.paper.folds import split
+from pibls.paper.folds import Scorer, split
 from pibls.paper.pinn import PINN
-from pibls.paper.shared_fits import scores_of_family
-from pibls.paper.shared_rows import Scorer
+from pibls.paper.shared_fits import Scores, scores_of_family
+from pibls.paper.shared_rows import families
 from pibls.paper.trained import TrainedJob, scores_of_trained
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
@@ -173,12 +172,12 @@ def search_all(
     """Return the result of :func:`search` for every job; trained networks are trained side by side for all."""
     started = time.perf_counter()
     count = check_integer("folds", folds, "cross_validate", minimum=2)
-    every: list[dict[int, list[Sequence[float]] | PiblsError]] = []
+    every: list[Scores] = []
     trained: list[tuple[int, int, TrainedJob]] = []
     for number, job in enumerate(jobs):
         _check(job.problem, job.points, scores)
         scorer = Scorer(job.problem, job.points, split(job.problem, job.points, count, job.seed), tuple(scores))
-        found: dict[int, list[Sequence[float]] | PiblsError] = {}
+        found: Scores = {}
         shared, others = families(job.methods, job.problem)
         with blas_threads():
             for family in shared:
@@ -186,7 +185,7 @@ def search_all(
             for index in others:
                 method = job.methods[index]
                 if isinstance(method, PINN):
-                    trained.append((number, index, TrainedJob(method, scorer, job.seed)))
+                    trained.append((number, index, (method, scorer, job.seed)))
                 else:
                     found[index] = _fitted_scores(method, scorer, job.seed)
         every.append(found)
@@ -196,12 +195,7 @@ def search_all(
     return [_results(job, found, scores, seconds) for job, found in zip(jobs, every, strict=True)]
 
 
-def _results(
-    job: SearchJob,
-    found: Mapping[int, list[Sequence[float]] | PiblsError],
-    scores: Sequence[str],
-    seconds: float,
-) -> dict[str, CrossValidation]:
+def _results(job: SearchJob, found: Scores, scores: Sequence[str], seconds: float) -> dict[str, CrossValidation]:
     rows = [found[index] for index in range(len(job.methods))]
     if all(isinstance(row, PiblsError) for row in rows):
         raise next(row for row in rows if isinstance(row, PiblsError))

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.paper.ledger import Cell, Ledger
-from pibls.paper.records import Record
+from pibls.paper.cells import Cell
+from pibls.paper.ledger import Ledger, Record
 from pibls.writing import replaced
 
 _CURVES = ("exact", "predicted", "source_exact", "source_predicted", "residual")

@@ -18,9 +18,8 @@ from pibls.errors import InputError
 from pibls.features.activations import activation
 from pibls.paper.cells import Store
 from pibls.paper.complexity import exponent
-from pibls.paper.ledger import PROBLEMS, Ledger, Summary, summarise
+from pibls.paper.ledger import MORE_IS_BETTER, PROBLEMS, Ledger, Record, Summary, summarise
 from pibls.paper.published import METHODS, Published, published
-from pibls.paper.records import MORE_IS_BETTER, Record
 from pibls.paper.setting import Setting
 from pibls.paper.stored import completed, stored, twins
 from pibls.paper.tasks import plan
@@ -103,11 +102,18 @@ class Findings:
         self, kind: str, problem: str, method: str, quantity: str, part: str = "", n: int = 0, score: str | None = None
     ) -> Record:
         """Return a number with no published one beside it; at the table's number of points if none is given."""
-        n = n or self.paper.table_size(problem)
-        cells = self.book.select(kind=kind, problem=problem, method=method, n_train=n, score=score)
         better = "high" if quantity in MORE_IS_BETTER else "low"
+        cells = self.runs(problem, method, kind, n, score)
         found = cells.summary(*([part] if part else []), quantity, better=better)
+        n = n or self.paper.table_size(problem)
         return Record("", problem, method, part, quantity, n, None, found, kind, score or "")
+
+    def runs(
+        self, problem: str, method: str, kind: str = "accuracy", n: int = 0, score: str | None = "exact"
+    ) -> Ledger:
+        """Return the runs that a number sums up; at the table's number of points if none is given."""
+        n = n or self.paper.table_size(problem)
+        return self.book.select(kind=kind, problem=problem, method=method, n_train=n, score=score)
 
     def error(self, kind: str, problem: str, method: str, n: int = 0, score: str | None = "exact") -> Record:
         """Return the relative RMSE at the test points."""
@@ -139,7 +145,7 @@ class Findings:
         n = self.paper.time_size(problem)
         whole = self.number("time", problem, method, "seconds", n=n)
         yield whole.beside(self.paper.seconds(problem, method), "9")
-        cells = self.book.select(kind="time", problem=problem, method=method, n_train=n)
+        cells = self.runs(problem, method, "time", n, None)
         share = summarise((value / n for value in cells.numbers("seconds")), stored=cells.stored)
         value = self.paper.seconds(problem, method, per_point=True)
         yield Record("9", problem, method, "", "seconds per point", n, value, share, "time")
@@ -220,13 +226,10 @@ class Findings:
         found = []
         for problem in PROBLEMS:
             for method in METHODS:
-                record = self.error("accuracy", problem, method)
-                book = self.book.select(
-                    kind="accuracy", problem=problem, method=method, n_train=record.n_train, score="exact"
-                )
-                pairs = zip(book.numbers("test", "relative_rmse"), book.numbers("extra", "as_searched"), strict=True)
-                ratios = summarise((a / b for a, b in pairs if b > 0), stored=book.stored)
-                found += [(record, ratios)] if ratios else []
+                runs = self.runs(problem, method)
+                pairs = zip(runs.numbers("test", "relative_rmse"), runs.numbers("extra", "as_searched"), strict=True)
+                ratios = summarise((a / b for a, b in pairs if b > 0), stored=runs.stored)
+                found += [(self.error("accuracy", problem, method), ratios)] if ratios else []
         return found
 
     @property
@@ -253,15 +256,13 @@ class Findings:
 
     def _costs(self, problem: str, method: str) -> tuple[Record, Record]:
         fit = self.number("accuracy", problem, method, "seconds", score="exact")
-        cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=fit.n_train, score="exact")
-        sums = [a + b for a, b in zip(cells.numbers("seconds"), cells.numbers("search_seconds"), strict=True)]
-        both = summarise(sums, stored=cells.stored)
-        return fit, replace(fit, quantity="seconds and search", measured=both)
+        runs = self.runs(problem, method)
+        sums = [a + b for a, b in zip(runs.numbers("seconds"), runs.numbers("search_seconds"), strict=True)]
+        return fit, replace(fit, quantity="seconds and search", measured=summarise(sums, stored=runs.stored))
 
     def hardware(self, problem: str, method: str) -> str:
         """Return the hardware that the fits of a method were computed on: a device, or one core of a machine."""
-        n = self.paper.table_size(problem)
-        cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
+        cells = self.runs(problem, method).cells
         cores = [re.sub(r"^\d+ cores? of | and one .*$", "", c["made"].get("machine", "")) for c in cells]
         places = (c["extra"].get("device") or f"one core of {core}" for c, core in zip(cells, cores, strict=True))
         return ", ".join(sorted(set(places)))
@@ -269,17 +270,12 @@ class Findings:
     @cached_property
     def races(self) -> tuple[int, int, int, int]:
         """How many scales were chosen by races, how many the last length changed; how many settings; and searches."""
-        courses = [
-            c["extra"]["course"]
-            for c in self.book.select(kind="accuracy", method="PINN").cells
-            if c["extra"].get("course")
-        ]
-        pilots = [leaders for course in courses for leaders in course["pilots"].values()]
-        scales = sum(a[-1]["settings"]["scale"] != a[-2]["settings"]["scale"] for a in pilots if len(a) > 1)
-        chosen = sum(
-            c["leaders"][-1]["settings"] != c["leaders"][-2]["settings"] for c in courses if len(c["leaders"]) > 1
-        )
-        return len(pilots), scales, chosen, len(courses)
+        cells = self.book.select(kind="accuracy", method="PINN").cells
+        courses = [c["extra"]["course"] for c in cells if c["extra"].get("course")]
+        pilots = [[a["settings"]["scale"] for a in own] for course in courses for own in course["pilots"].values()]
+        chosen = [[a["settings"] for a in course["leaders"]] for course in courses]
+        changed = (sum(own[-1] != own[-2] for own in every if len(own) > 1) for every in (pilots, chosen))
+        return len(pilots), *changed, len(courses)
 
     @property
     def gaps(self) -> tuple[Summary, float, float] | None:
@@ -287,10 +283,9 @@ class Findings:
 
         None with fewer than two seeds.
         """
-        n = self.paper.table_size("advection")
-        cells = self.book.select(kind="accuracy", problem="advection", method="PI-BLS", score="exact", n_train=n)
-        gaps = [_largest_gap(Setting("advection", n, cell["seed"])) for cell in cells.cells]
-        lengths, errors = summarise(gaps), cells.numbers("test", "relative_rmse")
+        runs = self.runs("advection", "PI-BLS")
+        gaps = [_largest_gap(Setting("advection", cell["n_train"], cell["seed"])) for cell in runs.cells]
+        lengths, errors = summarise(gaps), runs.numbers("test", "relative_rmse")
         if lengths is None or lengths.count < 2:
             return None
         return lengths, max(errors), gaps[errors.index(max(errors))]

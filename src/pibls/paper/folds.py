@@ -1,18 +1,23 @@
-"""Points divided into folds: those that each fit of a cross-validation sees, and those that it is judged at."""
+"""Points divided into folds: those that each fit of a cross-validation sees, and those that it is judged at; scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry import Points, PointSet
-from pibls.problem import Problem
+from pibls.problem import MultiIndex, Problem
+from pibls.solution.residuals import root_mean_square
+from pibls.system import Evaluate
+from pibls.tuning.judge import Judge
 
 IndexArray = npt.NDArray[np.intp]
+Key = tuple[str, MultiIndex]
 
 # A set of conditions loses points to the held-out part only if it can spare two per fold.
 _FEWEST_PER_FOLD = 2
@@ -60,7 +65,8 @@ def split(problem: Problem, points: Points, folds: int, seed: int) -> tuple[Fold
         else:
             parts = np.array_split(rng.permutation(len(where)), folds)
             divisions[id(where)] = [_divided(where, np.sort(part)) for part in parts]
-    return tuple(_fold([divisions[id(where)][number] for where in points.sets]) for number in range(folds))
+    found = (zip(*(divisions[id(where)][number] for where in points.sets), strict=True) for number in range(folds))
+    return tuple(Fold(Points(train), Points(held), *rows) for train, held, *rows in found)
 
 
 def _divided(where: PointSet, held: IndexArray) -> tuple[PointSet, PointSet, IndexArray, IndexArray]:
@@ -68,6 +74,43 @@ def _divided(where: PointSet, held: IndexArray) -> tuple[PointSet, PointSet, Ind
     return where.picked(train), where.picked(held), train, held
 
 
-def _fold(divided: Sequence[tuple[PointSet, PointSet, IndexArray, IndexArray]]) -> Fold:
-    train_sets, held_sets, train_rows, held_rows = zip(*divided, strict=True)
-    return Fold(Points(train_sets), Points(held_sets), train_rows, held_rows)
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Problem, points, folds and scores, which all fits of a cross-validation have in common."""
+
+    problem: Problem
+    points: Points
+    folds: tuple[Fold, ...]
+    scores: tuple[str, ...]
+
+    @cached_property
+    def judges(self) -> tuple[Judge, ...]:
+        """A judge for every fold."""
+        return tuple(Judge(self.problem, fold.held) for fold in self.folds)
+
+    def score(self, evaluate: Evaluate, fold: int, score: str) -> float:
+        """Return how good a solution is at the points held out of a fold."""
+        if score == "residual":
+            return self.judges[fold](evaluate)
+        X, names = self.folds[fold].held.interior, self.problem.field_names
+        values = evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
+        errors = [v - self._held_exact[fold][name] for name, v in zip(names, values, strict=True)]
+        return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))
+
+    @cached_property
+    def _held_exact(self) -> tuple[dict[str, FloatArray], ...]:
+        return tuple(self.problem.exact_values(fold.held.interior) for fold in self.folds)
+
+    @cached_property
+    def exact(self) -> dict[str, FloatArray]:
+        """The exact solution at the interior points."""
+        return self.problem.exact_values(self.points.interior)
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """The derivatives of fields that scores are made of."""
+        zero = (0,) * len(self.problem.domain.coordinates)
+        wanted: dict[Key, None] = {(name, zero): None for name in self.problem.field_names}
+        if "residual" in self.scores:
+            wanted |= {(t.field, t.multi_index): None for s in self.problem.statements for t in s.form.terms}
+        return tuple(wanted)

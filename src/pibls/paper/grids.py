@@ -4,7 +4,7 @@ The paper does not say how its random weights are distributed, and their range d
 search therefore has two stages, both by the same cross-validation: for every activation, the scale that suits the
 widest network of the space, with unit penalties and the smallest ridge; then all of the paper's settings at that scale.
 The first weights of a PINN, which training hardly changes, are chosen in the same way among the same scales, at the
-middle width. Its networks run a race (:mod:`racing`): the longer they are trained, the fewer are left.
+middle width. Its networks run a race (:mod:`selecting`): the longer they are trained, the fewer are left.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from pibls.paper.selecting import device_name, training_device
+from pibls.methods.fit import found_device
 from pibls.runtime import available_cores
 
 _CPU = Path("/proc/cpuinfo")
@@ -25,10 +25,19 @@ def made(profile: str, only: Sequence[str] | None) -> dict[str, str]:
     """
     words = ["pibls", "reproduce", "--profile", profile, *(w for word in only or () for w in ("--only", word))]
     cores = available_cores()
-    gpu = f" and one {device_name()}" if training_device() else ""
+    gpu = f" and one {device_name()}" if found_device() else ""
     machine = f"{cores} {'core' if cores == 1 else 'cores'} of {processor()}{gpu}"
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"command": " ".join(words), "commit": _commit(), "machine": machine, "date": date}
+
+
+def device_name() -> str:
+    """Return the name of the device that networks are trained on."""
+    if found_device() is None:
+        return "CPU"
+    import torch
+
+    return str(torch.cuda.get_device_name())
 
 
 def processor() -> str:

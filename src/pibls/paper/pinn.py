@@ -306,10 +306,12 @@ def _train(
     method, problem = batch[0].method, batch[0].problem
     activations = [activation(fit.method.activation) for fit in batch]
     loss = Loss.of(problem, [fit.points for fit in batch], activations, place)
-    layout = _layout(batch)
+    dimension, fields = len(problem.domain.coordinates), len(problem.fields)
+    layout = WeightLayout(dimension, tuple(fit.method.width for fit in batch), method.layers, fields)
     # Folds and penalties start from the same weights.
-    starts = {_start(fit): fit.method.initial(problem, fit.seed) for fit in {_start(f): f for f in batch}.values()}
-    rows = place(layout.pack([starts[_start(fit)] for fit in batch]))
+    starts = {_start(fit): fit for fit in batch}
+    initial = {key: fit.method.initial(problem, fit.seed) for key, fit in starts.items()}
+    rows = place(layout.pack([initial[_start(fit)] for fit in batch]))
     factors = place(_factors(batch, loss, layout, rows) ** 2)
     iterations = (method.adam_iterations, method.lbfgs_iterations)
     prepared = time.perf_counter()
@@ -321,13 +323,6 @@ def _train(
 def _start(fit: PinnFit) -> str:
     """Return the key that decides the first weights."""
     return repr((fit.method.width, fit.method.activation, fit.method.scale, fit.seed))
-
-
-def _layout(batch: Sequence[PinnFit]) -> WeightLayout:
-    """Return how the weights of a batch lie in one array."""
-    first = batch[0]
-    dimension, fields = len(first.problem.domain.coordinates), len(first.problem.fields)
-    return WeightLayout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
 
 
 def _factors(batch: Sequence[PinnFit], loss: Loss, layout: WeightLayout, rows: Any) -> FloatArray:

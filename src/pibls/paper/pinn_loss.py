@@ -82,14 +82,6 @@ def padded(arrays: Sequence[FloatArray], fill: float | None = None) -> FloatArra
 
 
 @dataclass(frozen=True, eq=False)
-class _Batch:
-    """Points at which the same derivatives are needed, evaluated together: an array (networks, points, d)."""
-
-    X: Any
-    indices: tuple[MultiIndex, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class _Rows:
     """The source of the rows of a statement, and their weights."""
 
@@ -116,7 +108,8 @@ class Loss:
     problem: Problem
     derive: Callable[[Any, Collection[int]], dict[int, Any]]
     half_widths: Any
-    batches: tuple[_Batch, ...]
+    # points at which the same derivatives are needed, evaluated together: arrays (networks, points, d)
+    batches: tuple[tuple[Any, tuple[MultiIndex, ...]], ...]
     rows: tuple[_Rows, ...]
     place: Callable[[Any], Any]
 
@@ -130,27 +123,25 @@ class Loss:
         alike = {source: next(i for i, s in enumerate(first) if s is first[source]) for source in range(len(first))}
         needed: dict[int, set[MultiIndex]] = {}
         for statement in problem.statements:
-            terms = {term.multi_index for term in statement.form.terms}
-            needed[alike[statement.source]] = needed.get(alike[statement.source], set()) | terms
+            needed.setdefault(alike[statement.source], set()).update(term.multi_index for term in statement.form.terms)
         members: dict[tuple[MultiIndex, ...], list[FloatArray]] = {}
-        spans: dict[tuple[int, str], tuple[tuple[MultiIndex, ...], slice]] = {}
+        spans: dict[tuple[int, str], slice] = {}
         for source, wanted in needed.items():
+            pieces = members.setdefault(tuple(sorted(wanted)), [])
             for name in ("points", "partner"):
                 if getattr(first[source], name) is not None:
-                    pieces = members.setdefault(tuple(sorted(wanted)), [])
                     X = padded([getattr(p.sets[source], name) for p in points]) - center
                     start = sum(piece.shape[1] for piece in pieces)
                     pieces.append(X)
-                    spans[source, name] = tuple(sorted(wanted)), slice(start, start + X.shape[1])
-        batches = tuple(_Batch(place(np.concatenate(p, axis=1)), indices) for indices, p in members.items())
-        numbers = {indices: i for i, indices in enumerate(members)}
+                    spans[source, name] = slice(start, start + X.shape[1])
+        batches = tuple((place(np.concatenate(pieces, axis=1)), indices) for indices, pieces in members.items())
         rows = []
         for statement in problem.statements:
-            indices, here = spans[alike[statement.source], "points"]
-            there = spans.get((alike[statement.source], "partner"), (indices, None))[1]
-            rows.append(_rows(statement, points, numbers[indices], here, there, place))
-        made = differentiable(activations)
-        return cls(problem, made, place(half_widths[:, None]), batches, tuple(rows), place)
+            source = alike[statement.source]
+            batch = list(members).index(tuple(sorted(needed[source])))
+            spread = batch, spans[source, "points"], spans.get((source, "partner"))
+            rows.append(_rows(statement, points, *spread, place))
+        return cls(problem, differentiable(activations), place(half_widths[:, None]), batches, tuple(rows), place)
 
     def evaluate(self, X: Any, indices: Iterable[MultiIndex], weights: Sequence[Any]) -> dict[MultiIndex, Any]:
         """Return derivatives of all fields at points of every network: arrays (networks, points, fields)."""
@@ -163,7 +154,7 @@ class Loss:
 
     def residuals(self, weights: Sequence[Any]) -> list[Any]:
         """Return the residual of every statement, (networks, rows), in its own units; measurements over their noise."""
-        states = [self.evaluate(batch.X, batch.indices, weights) for batch in self.batches]
+        states = [self.evaluate(X, indices, weights) for X, indices in self.batches]
         return [self._residual(rows, states[rows.batch]) for rows in self.rows]
 
     def _residual(self, rows: _Rows, values: dict[MultiIndex, Any]) -> Any:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.methods.fit import recorded, row_scaling
+from pibls.methods.fit import found_device, recorded, row_scaling
+from pibls.paper.cells import Cell
 from pibls.paper.grids import CLASSES, Grid
+from pibls.paper.made import device_name
 from pibls.paper.pinn import PINN, PinnFit, fit_together
-from pibls.paper.selecting import device_name, training_device
 from pibls.paper.setting import Setting
 from pibls.paper.theorems import LeastSquaresProblem, check_theorems
 from pibls.problem import Problem
@@ -65,31 +66,16 @@ def curves(solution: Solution) -> dict[str, Any]:
     return grids | {name: array.tolist() for name, array in values.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A fit to all points of a setting: its time, its errors at those points, and at the test points."""
-
-    solution: Solution
-    settings: Mapping[str, Any]
-    seconds: float
-    train: Mapping[str, float]
-    test: Mapping[str, float]
-    parameters: int
-    extra: Mapping[str, Any] = field(default_factory=dict)  # of a training: its length, and where it ran
-
-    @property
-    def entries(self) -> dict[str, Any]:
-        """The entries of a cell."""
-        named = {name: getattr(self, name) for name in ("settings", "seconds", "train", "test", "parameters")}
-        return {**named, "extra": dict(self.extra)}
+Fitted = tuple[Solution, Cell]
+"""A fit to all points of a setting, and the entries of its cell: settings, time, errors there and at test points."""
 
 
 def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
     """Fit a method to all points of a setting; ``warm`` fits once before, so that nothing is loaded in the timed fit.
 
     >>> from pibls import PIELM
-    >>> fitted = fit_timed(PIELM(nodes=100, scale=2.0), Setting("advection", 30, seed=0))
-    >>> fitted.test["relative_rmse"] < 1e-2, fitted.settings["nodes"]
+    >>> _, entries = fit_timed(PIELM(nodes=100, scale=2.0), Setting("advection", 30, seed=0))
+    >>> entries["test"]["relative_rmse"] < 1e-2, entries["settings"]["nodes"]
     (True, 100)
     """
     if warm:
@@ -110,11 +96,12 @@ def time_all(wanted: Sequence[tuple[Method, Setting]]) -> list[Fitted]:
         return [fit_timed(method, setting, warm=not i) for i, (method, setting) in enumerate(wanted)]
     _alone(*wanted[0], _SHORT)  # loads what is to be loaded
     result = []
-    for (method, setting), fitted in zip(wanted, fit_all(wanted), strict=True):
+    for (method, setting), (solution, entries) in zip(wanted, fit_all(wanted), strict=True):
         short, long = (_alone(method, setting, count) for count in (_SHORT, _LONG))
         each = max(0.0, long - short) / (_LONG - _SHORT)
-        seconds = short + (fitted.extra["evaluations"] - _SHORT) * each
-        result.append(replace(fitted, seconds=seconds, extra={**fitted.extra, "seconds_per_evaluation": each}))
+        seconds = short + (entries["extra"]["evaluations"] - _SHORT) * each
+        extra = {**entries["extra"], "seconds_per_evaluation": each}
+        result.append((solution, {**entries, "seconds": seconds, "extra": extra}))
     return result
 
 
@@ -124,7 +111,7 @@ def _alone(method: Method, setting: Setting, evaluations: int) -> float:
     adam = evaluations * pinn.adam_iterations // (pinn.adam_iterations + pinn.lbfgs_iterations)
     brief = replace(pinn, adam_iterations=adam, lbfgs_iterations=evaluations - adam)
     start = time.perf_counter()
-    brief.fit(setting.problem, setting.points, seed=setting.seed, device=training_device())
+    brief.fit(setting.problem, setting.points, seed=setting.seed, device=found_device())
     return time.perf_counter() - start
 
 
@@ -134,7 +121,7 @@ def fit_all(wanted: Sequence[tuple[Method, Setting]]) -> list[Fitted]:
     if not fits:
         return [fit_timed(method, setting) for method, setting in wanted]
     start = time.perf_counter()
-    solutions = fit_together(fits, training_device())
+    solutions = fit_together(fits, found_device())
     seconds = (time.perf_counter() - start) / len(fits)
     where = device_name()
     return [
@@ -143,13 +130,13 @@ def fit_all(wanted: Sequence[tuple[Method, Setting]]) -> list[Fitted]:
     ]
 
 
-def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float, extra: Mapping[str, Any]) -> Fitted:
+def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float, extra: Cell) -> Fitted:
     # A PINN answers Ctrl-C with the best weights so far; a study must not take them for the result.
     if solution.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     train, test = setting.errors(solution)
-    counted = parameters(method, setting.problem)
-    return Fitted(solution, recorded(method), seconds, train, test, counted, extra)
+    entries = {"settings": recorded(method), "seconds": seconds, "train": train, "test": test, "extra": extra}
+    return solution, {**entries, "parameters": parameters(method, setting.problem)}
 
 
 def checked(method: Any, setting: Setting) -> dict[str, Any]:

@@ -23,12 +23,10 @@ from pibls.paper.conclusions import NAMED, claims, standings
 from pibls.paper.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
 from pibls.paper.files import write_files
 from pibls.paper.findings import Findings
-from pibls.paper.ledger import PROBLEMS, Ledger, Summary, label, summarise
+from pibls.paper.ledger import PROBLEMS, Ledger, Record, Summary, held, label, own_numbers, summarise, tally
 from pibls.paper.made import processor
 from pibls.paper.published import METHODS
-from pibls.paper.racing import LENGTHS
-from pibls.paper.records import Record, held, own_numbers, tally
-from pibls.paper.selecting import FOLDS
+from pibls.paper.selecting import FOLDS, LENGTHS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
 from pibls.writing import replaced

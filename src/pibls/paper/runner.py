@@ -17,9 +17,9 @@ from typing import Any
 
 from pibls.checks import cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError
+from pibls.methods.fit import found_device
 from pibls.paper.cells import Store
 from pibls.paper.made import made
-from pibls.paper.selecting import training_device
 from pibls.paper.tasks import Task, plan
 from pibls.runtime import blas_threads
 from pibls.sweeps.processes import become_worker
@@ -163,7 +163,7 @@ def _outcomes(
     strangers = set(multiprocessing.active_children())
     # A GPU is one more worker, for those tasks that it does best; they use nothing of the others.
     lanes: list[tuple[int | None, Callable[[Task], bool]]] = [(count, lambda _: True)]
-    if count is not None and any(task.together for stage in stages for task in stage) and training_device():
+    if count is not None and any(task.together for stage in stages for task in stage) and found_device():
         lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
     own = [ProcessPoolExecutor(n, mp_context=context, initializer=become_worker) for n, _ in lanes if n is not None]
     pools = own if isinstance(crew, int) else [crew]

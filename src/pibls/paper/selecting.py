@@ -1,4 +1,10 @@
-"""The search of the paper: every setting of a space, by cross-validation, at the scale that suits its activation."""
+"""The search of the paper: every setting of a space, by cross-validation, at the scale that suits its activation.
+
+Networks that are trained run a race: training every setting of a space as long as the final fit would take days. Here
+all start with a few evaluations; the better quarter, by cross-validation, is trained four times as long, and so on. The
+last ones are trained about half as long as the final fit. Each length starts afresh, and is noted when it is finished:
+a race that was killed goes on from there.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +15,20 @@ from typing import Any
 
 from pibls.errors import PiblsError
 from pibls.features import activation
-from pibls.paper.cells import Notes
-from pibls.paper.cross_validation import CrossValidation, first_of_the_best, search
-from pibls.paper.grids import Grid, scales
-from pibls.paper.racing import LENGTHS, Entry, Raced, race
+from pibls.methods.fit import found_device
+from pibls.paper.cells import Store
+from pibls.paper.cross_validation import Candidate, CrossValidation, SearchJob, first_of_the_best, search, search_all
+from pibls.paper.grids import Grid, lengths, scales
 from pibls.paper.setting import Setting
 from pibls.tuning.automatic import Method
 
 FOLDS = 5
 SCORES = ("exact", "residual")
+LENGTHS = (250, 1000, 4000, 16_000)
+_KEPT, _FEWEST = 4, 2  # one of so many goes on, and so many at least
+
+Entry = tuple[Setting, Sequence[Any]]
+"""A setting and the methods that race on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +44,26 @@ class Selection:
     seconds: float
     course: Mapping[str, Any] = field(default_factory=dict)  # of a race: who led after every length
 
+    @property
+    def costs(self) -> dict[str, float]:
+        """The cost of the search, as cells tell it."""
+        return {"search_seconds": self.seconds, "configurations": self.configurations}
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The rest that cells tell of the search."""
+        return {"cv_score": self.score, **({"course": self.course} if self.course else {})}
+
 
 def select_all(
-    grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES, notes: Notes | None = None
+    grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES, store: Store | None = None
 ) -> list[dict[str, Selection]]:
     """Search a space for several settings of one problem; networks that are trained are raced side by side for all.
 
-    A race writes down how far it has come to ``notes``, and goes on from there.
+    A race writes down how far it has come to the ``store``, and goes on from there.
     """
-    if grid.method == "PINN":
-        return _raced(grid, settings, notes)
+    if grid.method == "PINN" and settings:
+        return _raced(grid, settings, store)
     return [_searched(grid, setting, scores) for setting in settings]
 
 
@@ -78,18 +99,17 @@ def _searched(grid: Grid, setting: Setting, scores: Sequence[str]) -> dict[str, 
     return result
 
 
-def _raced(grid: Grid, settings: Sequence[Setting], notes: Notes | None) -> list[dict[str, Selection]]:
+def _raced(grid: Grid, settings: Sequence[Setting], store: Store | None) -> list[dict[str, Selection]]:
     """Race the pilots of every activation that the equation admits, then all settings at the scales that won."""
-    problem, device = settings[0].problem, training_device()
+    problem = settings[0].problem
     order = max(statement.form.order for statement in problem.statements)
     names = [name for name in grid.space["activation"] if activation(name).smoothness >= order]
 
     choices = scales(problem)
-    entries = [Entry(s, grid.pilots(name, choices)) for s in settings for name in names]
-    pilots = race(entries, FOLDS, LENGTHS, device, notes)
+    pilots = race([(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, LENGTHS, store)
     own = [dict(zip(names, pilots[i : i + len(names)], strict=True)) for i in range(0, len(pilots), len(names))]
-    entries = [Entry(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)]
-    found = race(entries, FOLDS, LENGTHS, device, notes)
+    won = [{name: pilot.winner.method.scale for name, pilot in pilots.items()} for pilots in own]
+    found = race([(s, grid.methods(w)) for s, w in zip(settings, won, strict=True)], FOLDS, LENGTHS, store)
     result = []
     for before, last in zip(own, found, strict=True):
         winner: Any = last.winner.method
@@ -101,27 +121,63 @@ def _raced(grid: Grid, settings: Sequence[Setting], notes: Notes | None) -> list
     return result
 
 
-def _won(pilots: Mapping[str, Raced]) -> dict[str, Any]:
-    """Return the scale that won, by activation."""
-    methods: dict[str, Any] = {name: pilot.winner.method for name, pilot in pilots.items()}
-    return {name: method.scale for name, method in methods.items()}
+@dataclass(frozen=True, eq=False)
+class Raced:
+    """The result of a race: who led after every length, the last one the winner; entrants and seconds."""
+
+    leaders: tuple[Candidate, ...]
+    entrants: int
+    seconds: float
+
+    @property
+    def winner(self) -> Any:
+        """Who led in the end."""
+        return self.leaders[-1]
+
+    @property
+    def record(self) -> list[dict[str, Any]]:
+        """The leaders after every length, to be stored: their settings, without the length itself, and scores."""
+        settings = [{k: v for k, v in leader.settings.items() if k not in lengths(1)} for leader in self.leaders]
+        return [{"settings": own, "score": one.mean} for own, one in zip(settings, self.leaders, strict=True)]
 
 
-def training_device() -> str | None:
-    """Return where networks are trained: on a GPU if torch is there and has one."""
-    torch = _torch()
-    return "cuda" if torch is not None and torch.cuda.is_available() else None
+def race(entries: Sequence[Entry], folds: int, course: Sequence[int], store: Store | None = None) -> list[Raced]:
+    """Race the methods of every entry; networks of all entries are trained side by side.
+
+    Examples
+    --------
+    >>> from pibls import PINN
+    >>> (raced,) = race([(Setting("advection", 10, 0), [PINN(width) for width in (1, 2, 8)])], 2, (20, 40))
+    >>> len(raced.leaders), raced.entrants
+    (2, 3)
+    """
+    alive = [list(methods) for _, methods in entries]
+    leaders: list[list[Candidate]] = [[] for _ in entries]
+    seconds = [0.0 for _ in entries]
+    for length in course:
+        trained = [[replace(method, **lengths(length)) for method in methods] for methods in alive]
+        settings = (setting for setting, _ in entries)
+        scored = _scored(list(zip(settings, trained, strict=True)), folds, store)
+        for number, (means, spent) in enumerate(scored):
+            table = [Candidate(method, mean, ()) for method, mean in zip(trained[number], means, strict=True)]
+            leaders[number].append(first_of_the_best(table))
+            seconds[number] += spent
+            ranked = sorted(range(len(means)), key=means.__getitem__)
+            kept = sorted(ranked[: max(_FEWEST, -(-len(ranked) // _KEPT))])
+            alive[number] = [alive[number][i] for i in kept]
+    counts = [len(methods) for _, methods in entries]
+    return [Raced(tuple(own), count, spent) for own, count, spent in zip(leaders, counts, seconds, strict=True)]
 
 
-def device_name() -> str:
-    """Return the name of the device that networks are trained on."""
-    torch = _torch()
-    return str(torch.cuda.get_device_name()) if training_device() else "CPU"
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
+def _scored(entries: Sequence[Entry], folds: int, store: Store | None) -> list[tuple[Sequence[float], float]]:
+    """Return the scores of the methods of every entry and the seconds they took, as noted or from a search now."""
+    names = [repr((setting, folds, methods)) for setting, methods in entries]
+    known = {name: note for name in names if store is not None and (note := store.note(name)) is not None}
+    new = {name: entry for name, entry in zip(names, entries, strict=True) if name not in known}
+    jobs = [SearchJob(methods, s.problem, s.points, s.seed) for s, methods in new.values()]
+    found = search_all(jobs, folds=folds, scores=("exact",), device=found_device()) if jobs else []
+    for name, result in zip(new, found, strict=True):
+        known[name] = [row.mean for row in result["exact"].table], result["exact"].seconds
+        if store is not None:
+            store.write_note(name, known[name])
+    return [known[name] for name in names]

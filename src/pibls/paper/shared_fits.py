@@ -22,9 +22,8 @@ from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import BayesianPIELM
 from pibls.methods.fit import row_scaling
 from pibls.methods.marginal_likelihood import Group, maximise
-from pibls.paper.families import Family, Shared, columns, width
-from pibls.paper.folds import IndexArray
-from pibls.paper.shared_rows import Key, Scorer, SharedRows
+from pibls.paper.folds import IndexArray, Key, Scorer
+from pibls.paper.shared_rows import Family, Shared, SharedRows, columns, width
 from pibls.solvers import SVD, solver
 
 Scores = dict[int, list[Sequence[float]] | PiblsError]

@@ -1,66 +1,69 @@
-"""Rows of a network at all points of a cross-validation, which every fold and every setting share."""
+"""Methods of a cross-validation whose networks are leading columns of one another, and the rows that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
-from pibls.geometry import Points
-from pibls.paper.folds import Fold, IndexArray
-from pibls.problem import MultiIndex, Problem
-from pibls.solution.residuals import root_mean_square
-from pibls.system import Evaluate, Penalties, assemble
-from pibls.tuning.judge import Judge
+from pibls.methods import PIBLS, PIELM, BayesianPIELM
+from pibls.paper.folds import IndexArray, Key, Scorer
+from pibls.problem import Problem
+from pibls.system import Penalties, assemble
 
-Key = tuple[str, MultiIndex]
+Shared = PIBLS | PIELM | BayesianPIELM
+Family = Mapping[int, Shared]
+"""Methods whose networks are leading columns of one another, by their places in the grid."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scorer:
-    """Problem, points, folds and scores, which all fits of a cross-validation have in common."""
+def columns(method: Shared, network: BroadNetwork) -> IndexArray:
+    """Return the columns of the widest network of a family that are the network of a member."""
+    if not isinstance(method, PIBLS):
+        return np.arange(method.nodes)
+    starts = np.cumsum([network.feature_nodes, *(group.nodes for group in network.enhancement)])[:-1]
+    enhanced = [np.arange(start, start + method.enhancement_nodes) for start in starts]
+    return np.concatenate([np.arange(network.feature_nodes), *enhanced])
 
-    problem: Problem
-    points: Points
-    folds: tuple[Fold, ...]
-    scores: tuple[str, ...]
 
-    @cached_property
-    def judges(self) -> tuple[Judge, ...]:
-        """A judge for every fold."""
-        return tuple(Judge(self.problem, fold.held) for fold in self.folds)
+def families(methods: Sequence[Any], problem: Problem) -> tuple[list[Family], list[int]]:
+    """Return the methods that share work, by family, and the places in the grid of those that do not."""
+    plain = problem.is_linear and not any(s.exact for s in problem.statements)
+    found: dict[Any, dict[int, Shared]] = {}
+    others = []
+    for index, method in enumerate(methods):
+        key = _family_key(method, problem) if plain else None
+        if key is None:
+            others.append(index)
+        else:
+            found.setdefault(key, {})[index] = method
+    return list(found.values()), others
 
-    def score(self, evaluate: Evaluate, fold: int, score: str) -> float:
-        """Return how good a solution is at the points held out of a fold."""
-        if score == "residual":
-            return self.judges[fold](evaluate)
-        X, names = self.folds[fold].held.interior, self.problem.field_names
-        values = evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
-        errors = [v - self._held_exact[fold][name] for name, v in zip(names, values, strict=True)]
-        return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))
 
-    @cached_property
-    def _held_exact(self) -> tuple[dict[str, FloatArray], ...]:
-        return tuple(self.problem.exact_values(fold.held.interior) for fold in self.folds)
+def _family_key(method: Any, problem: Problem) -> Any:
+    """Return the key that the networks of a family share; None for methods that go their own way."""
+    if type(method) not in (PIBLS, PIELM, BayesianPIELM) or not isinstance(method.activation, str):
+        return None
+    measured = any(s.targets is not None for s in problem.statements)
+    if isinstance(method, BayesianPIELM) and measured:
+        return None
+    scale = tuple(np.atleast_1d(np.asarray(method.scale, dtype=np.float64)).tolist())
+    if not isinstance(method, PIBLS):
+        return ("one layer", method.activation, scale)
+    if method.features is not None:
+        return None
+    enhancement = (method.enhancement_activation, method.enhancement_scale, method.enhancement_groups)
+    # Enhancement nodes are drawn for a number of feature nodes, so that families share that number.
+    return ("broad", method.activation, scale, enhancement, method.feature_groups, method.feature_nodes)
 
-    @cached_property
-    def exact(self) -> dict[str, FloatArray]:
-        """The exact solution at the interior points."""
-        return self.problem.exact_values(self.points.interior)
 
-    @cached_property
-    def keys(self) -> tuple[Key, ...]:
-        """The derivatives of fields that scores are made of."""
-        zero = (0,) * len(self.problem.domain.coordinates)
-        wanted: dict[Key, None] = {(name, zero): None for name in self.problem.field_names}
-        if "residual" in self.scores:
-            wanted |= {(t.field, t.multi_index): None for s in self.problem.statements for t in s.form.terms}
-        return tuple(wanted)
+def width(method: Shared) -> int:
+    """Return the number by which the networks of a family differ."""
+    return method.enhancement_nodes if isinstance(method, PIBLS) else method.nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ class SharedRows:
         fields = self.matrix.shape[1] // size
         chosen = np.concatenate([columns + number * size for number in range(fields)])
         derivatives = {key: values[:, columns] for key, values in self.derivatives.items()}
-        return SharedRows(self.matrix[:, chosen], self.rhs, self.starts, derivatives, len(chosen))
+        return replace(self, matrix=self.matrix[:, chosen], derivatives=derivatives, weights=len(chosen))
 
     def whole(self, names: Sequence[str]) -> SharedRows:
         """Return the same with derivatives that have a column for every weight of every field."""
@@ -111,7 +114,7 @@ class SharedRows:
         for (name, index), values in self.derivatives.items():
             wide[name, index] = np.zeros((len(values), self.matrix.shape[1]))
             wide[name, index][:, names.index(name) * size :][:, :size] = values
-        return SharedRows(self.matrix, self.rhs, self.starts, wide, self.weights)
+        return replace(self, derivatives=wide)
 
     def compressed(self) -> SharedRows:
         """Return the same in an orthonormal basis of the space of the rows, where that is smaller."""
@@ -119,7 +122,7 @@ class SharedRows:
             return self
         basis, triangle = scipy.linalg.qr(self.matrix.T, mode="economic", check_finite=False)
         derivatives = {key: values @ basis for key, values in self.derivatives.items()}
-        return SharedRows(np.ascontiguousarray(triangle.T), self.rhs, self.starts, derivatives, self.weights)
+        return replace(self, matrix=np.ascontiguousarray(triangle.T), derivatives=derivatives)
 
     def places(self, problem: Problem, chosen: Sequence[IndexArray]) -> list[IndexArray]:
         """Return the rows of every statement at chosen points of each set."""

@@ -6,7 +6,6 @@ import json
 import lzma
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from pibls.errors import FileFormatError
 from pibls.paper.cells import Cell
+from pibls.paper.ledger import Ledger
 
 FILE = "stored.json.xz"
 _FORMAT = 2
@@ -21,35 +21,22 @@ _DIGITS = 7
 _COMPARED, _SAME = ("accuracy", "beyond"), 0.01
 
 
-@dataclass(frozen=True)
-class Stored:
-    """Cells of a full study; each says by which command, commit and machine it was computed, and when."""
-
-    cells: tuple[Cell, ...]
-
-    @property
-    def origins(self) -> list[dict[str, Any]]:
-        """Where the cells come from: each command, commit, machine and date, with how many cells it gave."""
-        counts = Counter(tuple(sorted(cell["made"].items())) for cell in self.cells)
-        return [{**dict(origin), "cells": count} for origin, count in sorted(counts.items())]
-
-
 @cache
-def stored() -> Stored:
-    """Return the results that come with the library."""
+def stored() -> Ledger:
+    """Return the results that come with the library; each says by which command, commit and machine, and when."""
     return read_stored(files("pibls.paper").joinpath(FILE).read_bytes())
 
 
-def read_stored(data: bytes) -> Stored:
+def read_stored(data: bytes) -> Ledger:
     """Return the cells that :func:`write_stored` wrote."""
     entries = json.loads(lzma.decompress(data))
     if entries.pop("format", None) != _FORMAT:
         raise FileFormatError(f"{FILE} is of another version of pibls; install the library again.")
     origins = entries["origins"]
-    return Stored(tuple({**cell, "made": origins[cell["made"]], "stored": True} for cell in entries["cells"]))
+    return Ledger(tuple({**cell, "made": origins[cell["made"]], "stored": True} for cell in entries["cells"]))
 
 
-def write_stored(path: Path, found: Stored) -> None:
+def write_stored(path: Path, found: Ledger) -> None:
     """Write cells as compactly as they can be read: numbers have seven digits."""
     origins = [{k: v for k, v in origin.items() if k != "cells"} for origin in found.origins]
     cells = [{**_short(cell), "made": origins.index(dict(cell["made"]))} for cell in found.cells]
@@ -57,7 +44,7 @@ def write_stored(path: Path, found: Stored) -> None:
     path.write_bytes(lzma.compress(json.dumps(entries, separators=(",", ":")).encode(), preset=9))
 
 
-def completed(own: Sequence[Cell], found: Stored) -> list[Cell]:
+def completed(own: Sequence[Cell], found: Ledger) -> list[Cell]:
     """Return the cells of a study, and stored ones for tasks that it did not run.
 
     Every number over seeds has one source: where there are more stored seeds than the study ran, all are stored ones.
@@ -65,7 +52,7 @@ def completed(own: Sequence[Cell], found: Stored) -> list[Cell]:
     every method that is stored, stored times are told, and its own are of another kind, ``"time here"``.
 
     >>> cell = {"kind": "accuracy", "problem": "advection", "method": "PI-BLS", "n_train": 5, "score": "exact"}
-    >>> shipped = Stored(({**cell, "seed": 0, "stored": True}, {**cell, "seed": 1, "stored": True}))
+    >>> shipped = Ledger(({**cell, "seed": 0, "stored": True}, {**cell, "seed": 1, "stored": True}))
     >>> [c.get("stored", False) for c in completed([{**cell, "seed": 0}], shipped)]
     [True, True]
     """
@@ -78,7 +65,7 @@ def completed(own: Sequence[Cell], found: Stored) -> list[Cell]:
     return [*(c for c in told if _group(c) in fresh), *(c for c in rest if _group(c) not in fresh)]
 
 
-def twins(own: Sequence[Cell], found: Stored) -> tuple[int, int]:
+def twins(own: Sequence[Cell], found: Ledger) -> tuple[int, int]:
     """Return how many cells of a study are stored, too, and for how many of them both errors agree to one per cent."""
     known = {(_group(c), c["seed"]): c for c in found.cells}
     pairs = [

@@ -213,14 +213,11 @@ def _scores(task: Task) -> Sequence[str]:
 def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     """Search for all members together; yield the choice of each score, to be fitted later."""
     members = [where for where in task.members if not store.has(task.spec("search", where, "exact"))]
-    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store.notes)
+    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store)
     for where, own in zip(members, chosen, strict=True):
         for score, selection in own.items():
-            entries = {"settings": recorded(selection.method), "extra": {"cv_score": selection.score}}
-            entries["extra"] |= {"course": selection.course} if selection.course else {}
             spec = task.spec("search", where, score)
-            costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
-            yield spec, spec.cell(**entries, **costs)
+            yield spec, spec.cell(settings=recorded(selection.method), extra=selection.extra, **selection.costs)
 
 
 def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, dict[str, Selection]]:
@@ -228,8 +225,7 @@ def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, d
     if not task.together:
         settings = [task.setting(where) for where in members]
         return dict(zip(members, select_all(_grid(task), settings, _scores(task)), strict=True))
-    missing = tuple(where for where in members if not store.has(task.spec("search", where, "exact")))
-    for spec, new in _found(replace(task, members=missing), store) if missing else ():
+    for spec, new in _found(replace(task, members=tuple(members)), store):
         store.write(spec, new)
     found = {}
     for where in members:
@@ -250,14 +246,13 @@ def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     for spec in missing:
         where = spec.n_train, spec.seed
         selection = chosen[where][str(spec.score)]
-        fitted = fits[where, repr(selection.method)]
-        extra = {"cv_score": selection.score, "space": "beyond" if task.kind == "beyond" else "paper", **fitted.extra}
-        extra |= {"course": selection.course} if selection.course else {}
+        solution, fitted = fits[where, repr(selection.method)]
+        space = "beyond" if task.kind == "beyond" else "paper"
+        extra = {"cv_score": selection.score, "space": space, **fitted["extra"], **selection.extra}
         if (spec.kind, spec.score, spec.n_train) == ("accuracy", "exact", published().table_size(task.problem)):
             extra |= error_as_searched(selection.method, _grid(task), settings[where])
-        costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
-        told = {**fitted.entries, "extra": curves(fitted.solution) if spec.kind == "curve" else extra}
-        yield spec, spec.cell(**told, **costs)
+        told = {**fitted, "extra": curves(solution) if spec.kind == "curve" else extra}
+        yield spec, spec.cell(**told, **selection.costs)
 
 
 def _grid(task: Task) -> Grid:
@@ -269,9 +264,9 @@ def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     missing = [where for where in task.members if not store.has(task.spec("time", where))]
     found = _selected(task, store, missing)
     fits = time_all([(found[seed][0], task.setting((n, seed))) for n, seed in missing])
-    for where, fitted in zip(missing, fits, strict=True):
+    for where, (_, entries) in zip(missing, fits, strict=True):
         spec = task.spec("time", where)
-        yield spec, spec.cell(**fitted.entries, search_seconds=found[where[1]][1])
+        yield spec, spec.cell(**entries, search_seconds=found[where[1]][1])
 
 
 def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, tuple[Any, float]]:

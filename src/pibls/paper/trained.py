@@ -11,39 +11,33 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError, PiblsError, SolveError
+from pibls.paper.folds import Key, Scorer
 from pibls.paper.pinn import PINN, PinnFit, train_together
-from pibls.paper.shared_rows import Key, Scorer
 from pibls.problem import MultiIndex
 
-
-@dataclass(frozen=True, eq=False)
-class TrainedJob:
-    """A network to be scored by cross-validation."""
-
-    method: PINN
-    scorer: Scorer
-    seed: int
+TrainedJob = tuple[PINN, Scorer, int]
+"""A network to be scored by cross-validation, and its seed."""
 
 
 def scores_of_trained(jobs: Sequence[TrainedJob], device: Any = None) -> list[list[Sequence[float]] | PiblsError]:
     """Return the scores per fold of every network, or why it cannot be trained."""
-    rows: list[list[Sequence[float]]] = [[() for _ in job.scorer.folds] for job in jobs]
+    rows: list[list[Sequence[float]]] = [[() for _ in scorer.folds] for _, scorer, _ in jobs]
     refusals: dict[int, PiblsError] = {}
     fits, places = [], []
-    for number, job in enumerate(jobs):
+    for number, (method, scorer, seed) in enumerate(jobs):
         try:
-            job.method.check(job.scorer.problem, job.scorer.folds[0].train, job.seed)
+            method.check(scorer.problem, scorer.folds[0].train, seed)
         except (FeatureError, SolveError) as refusal:
             refusals[number] = refusal
             continue
-        fits += [PinnFit(job.method, job.scorer.problem, d.train, job.seed) for d in job.scorer.folds]
-        places += [(number, fold) for fold in range(len(job.scorer.folds))]
+        fits += [PinnFit(method, scorer.problem, fold.train, seed) for fold in scorer.folds]
+        places += [(number, fold) for fold in range(len(scorer.folds))]
     # While a GPU trains one batch, this machine scores the one before.
     with ThreadPoolExecutor(1) as pool:
         scored = []
         for together in train_together(fits, device):
             here = [places[number] for number in together.numbers]
-            where = [(jobs[number].scorer, fold) for number, fold in here]
+            where = [(jobs[number][1], fold) for number, fold in here]
             arrays = [_held(scorer, fold) for scorer, fold in where]
             wanted = [index for _, index in where[0][0].keys]
             values = together.evaluate([np.concatenate(own) for own in arrays], wanted)

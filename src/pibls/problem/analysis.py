@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from pibls.problem.carried import carried_curves
-from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
 from pibls.problem.problem import Problem
 from pibls.problem.shocks import fronts_of
-from pibls.problem.statements import Statement, lowered
-from pibls.problem.switches import Switching, has_branches
+from pibls.problem.statements import Statement
+from pibls.problem.switches import Switching, fluxes_of, has_branches
 
 
 def analysis_of(problem: Problem) -> Analysis:
@@ -26,8 +25,8 @@ def analysis_of(problem: Problem) -> Analysis:
     >>> found = analysis_of(problem)
     >>> found is analysis_of(problem), found.orders.tolist(), found.is_constant, found.switching
     (True, [[2, 2]], True, None)
-    >>> analysis_of(stokes()).carriers
-    {'u': 0, 'v': 1}
+    >>> analysis_of(stokes()).flowing
+    {('u', 1): 0, ('v', 1): 1}
     """
     return problem.once(Analysis)
 
@@ -38,16 +37,16 @@ class Analysis:
 
     problem: Problem
 
-    @cached_property
+    @property
     def equations(self) -> tuple[Statement, ...]:
         """The differential equations."""
-        return tuple(s for s in self.problem.statements if s.is_equation)
+        return self.problem.laws.statements
 
     @cached_property
     def orders(self) -> Any:
         """Highest order of derivative of each field along each axis, shape (fields, axes)."""
         found = np.zeros((len(self.problem.fields), len(self.problem.domain.coordinates)), dtype=np.int64)
-        for term in (term for equation in self.equations for term in equation.form.terms):
+        for term in (term for form in self.problem.laws.forms for term in form.terms):
             own = self.problem.field_names.index(term.field)
             found[own] = np.maximum(found[own], term.multi_index)
         return found
@@ -55,34 +54,25 @@ class Analysis:
     @cached_property
     def is_constant(self) -> bool:
         """Whether the equations are linear and all their coefficients are numbers."""
-        return all(e.form.is_linear and e.form.is_constant for e in self.equations)
+        return all(form.is_linear and form.is_constant for form in self.problem.laws.forms)
 
-    @cached_property
-    def carriers(self) -> dict[str, int]:
-        """The number of the equation by which each field flows, for fields of second order in space."""
-        return carriers([e.form for e in self.equations], self.problem.field_names, len(self.problem.domain.space))
-
-    @cached_property
+    @property
     def fluxes(self) -> tuple[Form | None, ...]:
         """The flux along the normal by each equation that is written as a divergence, as a form."""
-        domain = self.problem.domain
-        given = [normal_flux(equation, domain.space) for equation in self.problem.equations]
-        return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
+        return self.problem.once(fluxes_of)
 
     @cached_property
-    def conserved(self) -> dict[str, int]:
-        """The number of the equation that conserves each field of first order in space, if it is a divergence of it.
+    def flowing(self) -> dict[tuple[str, int], int]:
+        """The number of the equation whose flux is continuous, by field and order: in place of its slope, or value.
 
-        Its flux is continuous, not the field.
+        A field of second order in space flows by a flux of slopes; one of first order that an equation conserves, if
+        it is a divergence of this field alone, by a flux of values.
         """
-        found, space = {}, len(self.problem.domain.space)
+        found = {(name, 1): i for name, i in self.problem.laws.carriers.items()}
+        orders = dict(zip(self.problem.field_names, self.orders[:, : len(self.problem.domain.space)], strict=True))
         for i, flux in enumerate(self.fluxes):
-            names = set() if flux is None else {term.field for term in flux.terms}
-            if flux is None or len(names) != 1 or any(any(term.multi_index) for term in flux.terms):
-                continue
-            (name,) = names
-            if self.orders[self.problem.field_names.index(name), :space].max() == 1:
-                found[name] = i
+            if flux is not None and flux.order == 0 and len(flux.fields) == 1 and orders[flux.fields[0]].max() == 1:
+                found[flux.fields[0], 0] = i
         return found
 
     @cached_property
@@ -91,15 +81,14 @@ class Analysis:
 
         Divided by a c² that jumps, as for a string of two wires, nothing but slopes is left to be differentiated.
         """
-        time = self.problem.domain.time
-        own = [e.form for e in self.equations] if time is not None else []
-        found = [any(form.order_along(time, name) == 2 for name in form.fields) for form in own]
+        time, forms = self.problem.domain.time, self.problem.laws.forms
+        found = [time is not None and any(own.order_along(time, name) == 2 for name in own.fields) for own in forms]
         return frozenset(i for i, second in enumerate(found) if second and self.fluxes[i] is None)
 
     @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
-        steep = self.problem.domain.time is None and any(equation.form.order > 1 for equation in self.equations)
+        steep = self.problem.domain.time is None and any(form.order > 1 for form in self.problem.laws.forms)
         fronts = None if steep else self.problem.once(fronts_of)
         carried = () if steep else carried_curves(self.problem) if fronts is None else fronts.curves
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)

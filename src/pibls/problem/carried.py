@@ -23,8 +23,8 @@ from pibls.problem.evaluate import compile_function
 from pibls.problem.places import OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
-from pibls.problem.switches import MOST_EDGES, factors_of, has_branches
-from pibls.quadrature.roots import CLOSE, SCAN, bracketed
+from pibls.problem.switches import MOST_EDGES, factors_of, has_branches, zeros
+from pibls.quadrature.roots import CLOSE, SCAN
 
 
 def carried_curves(problem: Problem) -> tuple[Traced, ...]:
@@ -38,12 +38,10 @@ def carried_curves(problem: Problem) -> tuple[Traced, ...]:
     >>> curve.level, curve.end.round(3)
     (-3.0*t + 1.0*x - 0.5, array([2. , 0.5]))
     """
-    equations = [s for s in problem.statements if s.is_equation]
-    domain = problem.domain
-    if len(equations) != 1 or len(problem.fields) != 1 or len(domain.coordinates) != 2 or not problem.is_linear:
+    equations, axes = problem.laws.statements, len(problem.domain.coordinates)
+    if len(equations) != 1 or len(problem.fields) != 1 or axes != 2 or not problem.is_linear:
         return ()
-    carrying = _Carrying(problem, equations[0])
-    return carrying.curves if carrying.families else ()
+    return _Carrying(problem, equations[0]).curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ class _Carrying:
     @cached_property
     def curves(self) -> tuple[Traced, ...]:
         """The curves, without those that come from the same place twice."""
-        waiting = deque(self._starts())
+        waiting = deque(self._starts() if self.families else ())
         found: dict[tuple[int, bytes], Traced] = {}
         grain = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
         while waiting and len(found) < MOST_EDGES:
@@ -129,22 +127,22 @@ class _Carrying:
         """Return the zeros of an expression strictly within a patch, by its parameter."""
         function = compile_function(factor, self.problem.domain.coordinates)
 
-        def along(s: FloatArray, _: object = None) -> FloatArray:
+        def along(s: FloatArray) -> FloatArray:
             return function(patch.at(s[:, None])[0])
 
-        s = np.linspace(0.0, 1.0, SCAN**2)
         try:
-            values = along(s)
-            (change,) = np.nonzero(np.sign(values[1:]) * np.sign(values[:-1]) < 0)
-            roots = [*bracketed(along, s[change], s[change + 1]).tolist(), *s[values == 0].tolist()]
+            return [s for s in zeros(along, np.linspace(0.0, 1.0, SCAN**2)) if CLOSE < s < 1.0 - CLOSE]
         except ProblemError:
             return []
-        return [root for root in roots if CLOSE < root < 1.0 - CLOSE]
 
     def _continued(self, family: Directions, curve: Traced) -> Iterator[_Start]:
         """Yield the families and places by which a curve goes on that has come to an end of its interval."""
         bounds = self.problem.domain.bounds
-        if self.problem.domain.time is None or curve.end[1] >= bounds[1, 1] - CLOSE * np.ptp(bounds[1]):
+        if (
+            self.problem.domain.time is None
+            or curve.end is None
+            or curve.end[1] >= bounds[1, 1] - CLOSE * np.ptp(bounds[1])
+        ):
             return
         if any(isinstance(s.place, Opposite) for s in self.problem.statements):
             yield _Start(family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), curve.jumps)

@@ -54,11 +54,11 @@ class Directions:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A curve as the zeros of an expression, and the point at which it leaves the box around the domain."""
+    """A curve as the zeros of an expression."""
 
     level: sp.Expr
-    end: FloatArray
     jumps: bool  # whether values may jump across it, or only derivatives
+    end: FloatArray | None = None  # where it leaves the box around the domain, if it may be reflected there
 
 
 def traced(family: Directions, start: FloatArray, *, jumps: bool = False) -> Traced | None:
@@ -73,12 +73,12 @@ def traced(family: Directions, start: FloatArray, *, jumps: bool = False) -> Tra
     if (slope := family.constant) is not None:
         slope = slope / np.abs(slope).max() if family.domain.time is None else slope
         level = sum(float(c) * (s - float(p)) for c, s, p in zip((slope[1], -slope[0]), symbols, start, strict=True))
-        return Traced(sp.expand(level), _straight_end(family, start, slope), jumps)
+        return Traced(sp.expand(level), jumps, _straight_end(family, start, slope))
     if family.domain.time is None:
         stream = _stream(family)
         if stream is not None:
             there = stream.subs(dict(zip(symbols, map(sp.Float, start), strict=True)))
-            return Traced(stream - there, start, jumps)
+            return Traced(stream - there, jumps)
     return _followed(family, start, jumps)
 
 
@@ -158,7 +158,7 @@ def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | No
     near = np.abs(end[other] - sides)
     if near.min() < 2 * CLOSE * span:
         end[other] = sides[near.argmin()]
-    return Traced(level, end, jumps)
+    return Traced(level, jumps, end)
 
 
 def _upright(family: Directions) -> int | None:

@@ -12,10 +12,11 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.problem.evaluate import compile_function
-from pibls.problem.places import Interior, OnPart
+from pibls.problem.lowering import Form
+from pibls.problem.places import OnPart
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
-from pibls.problem.switches import factors_of
+from pibls.problem.switches import factors_of, zeros
 from pibls.quadrature.roots import CLOSE, SCAN
 from pibls.quadrature.rules import gauss
 
@@ -102,13 +103,7 @@ class ConservationLaw:
         (x,), (low, high) = self.problem.domain.space, self.bounds[0]
         s, found = np.linspace(low, high, SCAN**2), {float(low), float(high)}
         for factor in factors_of([self.initial], (x,)):
-            from scipy.optimize import brentq
-
-            function = _of(factor, x)
-            values = function(s)
-            found |= set(s[values == 0].tolist())
-            for k in np.flatnonzero(values[1:] * values[:-1] < 0):
-                found.add(float(brentq(lambda place, own=function: float(own(np.array([place]))[0]), s[k], s[k + 1])))
+            found |= set(zeros(_of(factor, x), s))
         near = CLOSE * (high - low)
         sides = [(place, *self.at(np.array([place - near, place + near])).tolist()) for place in sorted(found)]
         return tuple(Break(*own) for own in sides)
@@ -137,13 +132,13 @@ def conservation_law(problem: Problem) -> ConservationLaw | None:
     domain = problem.domain
     if problem.is_linear or len(problem.fields) != 1 or domain.time is None or len(domain.coordinates) != 2:
         return None
-    equations = [s for s in problem.statements if s.is_equation]
+    equations = problem.laws.forms
     speed = _speed(equations[0]) if len(equations) == 1 else None
     if speed is None:
         return None
     initial: sp.Expr | None = None
     ends: list[float | None] = [None, None]
-    for statement in (s for s in problem.statements if not isinstance(s.place, Interior)):
+    for statement in (s for s in problem.statements if not s.is_equation):
         value = _value(statement)
         if value is None or not isinstance(statement.place, OnPart):
             return None
@@ -159,13 +154,13 @@ def conservation_law(problem: Problem) -> ConservationLaw | None:
     return None if initial is None else ConservationLaw(problem, *speed, initial, (ends[0], ends[1]))
 
 
-def _speed(equation: Statement) -> tuple[sp.Symbol, sp.Expr] | None:
+def _speed(equation: Form) -> tuple[sp.Symbol, sp.Expr] | None:
     """Return the symbol of the state and the speed if an equation is u_t + c(u) u_x = 0, else None."""
-    slots = {term.multi_index: term.slot for term in equation.form.terms}
+    slots = {term.multi_index: term.slot for term in equation.terms}
     if set(slots) != {(0, 0), (1, 0), (0, 1)}:
         return None
     state, along, ahead = (slots[index] for index in ((0, 0), (1, 0), (0, 1)))
-    residual = equation.form.residual
+    residual = equation.residual
     rate, factor = residual.diff(ahead), residual.diff(along)
     if rate.free_symbols or sp.expand(residual - rate * ahead - factor * along) != 0:
         return None

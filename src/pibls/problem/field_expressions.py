@@ -14,7 +14,6 @@ from pibls.errors import ProblemError
 from pibls.problem.complex_fields import complex_parts
 from pibls.problem.conditions import residual_of
 from pibls.problem.evaluate import Function, compile_function, switched_at
-from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import Flux, Inside, Side
 from pibls.problem.lowering import MultiIndex, slots_of
 from pibls.problem.operators import resolve
@@ -51,18 +50,13 @@ class Expression:
         >>> sorted(Expression.of(x * u.diff(x) + u.subs(y, 1), problem, {}, "value").slots.values())
         [('u', (0, 0), ((1, 1.0),)), ('u', (1, 0), ())]
         """
-        equations = [statement.form for statement in problem.statements if statement.is_equation]
-
-        def flows(field: sp.Expr) -> sp.Expr:
-            return flux_of(field, problem.equations, equations, problem.domain)
-
         given = _scalar(expression, owner).xreplace(dict(known))
         stand_ins = {side: sp.Dummy(real=True) for side in sorted(given.atoms(Side), key=sp.default_sort_key)}
         sides = {
             dummy: (-1.0 if isinstance(side, Inside) else 1.0, cls.of(side.args[0], problem, known, owner))
             for side, dummy in stand_ins.items()
         }
-        return cls._made(given.xreplace(stand_ins).replace(Flux, flows), problem, sides, owner)
+        return cls._made(given.xreplace(stand_ins).replace(Flux, problem.laws.flux), problem, sides, owner)
 
     @classmethod
     def _made(cls, given: sp.Expr, problem: Problem, sides: Any, owner: str) -> Expression:

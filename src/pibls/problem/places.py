@@ -87,30 +87,28 @@ def inside(points: FloatArray, domain: DomainLike, owner: str, count: int | None
     return array
 
 
-def ordered_points(condition: Observation, domain: DomainLike, owner: str) -> FloatArray:
-    """Return the points of an observation with columns in the order of the domain's coordinates."""
+def observed_at(condition: Observation, domain: DomainLike, owner: str) -> AtPoints | Averages:
+    """Return the points of an observation, or the rules of the regions that it averages over."""
+    if condition.regions is not None:
+        return _averages(condition.regions, condition.times, domain, owner)
     points: FloatArray = condition.points
-    if condition.columns is None:
-        return points
-    names = [symbol.name for symbol in domain.coordinates]
-    if sorted(names) != sorted(condition.columns):
-        raise ProblemError(
-            f"{owner} has points with the coordinates {', '.join(condition.columns)}, and the domain has "
-            f"{', '.join(names)}. Give a column for each of these and for no others."
-        )
-    return points[:, [condition.columns.index(name) for name in names]]
+    if condition.columns is not None:
+        names = [symbol.name for symbol in domain.coordinates]
+        if sorted(names) != sorted(condition.columns):
+            raise ProblemError(
+                f"{owner} has points with the coordinates {', '.join(condition.columns)}, and the domain has "
+                f"{', '.join(names)}. Give a column for each of these and for no others."
+            )
+        points = points[:, [condition.columns.index(name) for name in names]]
+    return AtPoints(inside(points, domain, owner, len(condition.values)))
 
 
-def averages_of(condition: Observation, domain: DomainLike, owner: str) -> Averages:
-    """Return the rules of the regions that an observation averages over."""
-    regions = condition.regions or ()
-    times = [None] * len(regions) if condition.times is None else condition.times.tolist()
+def _averages(regions: tuple[Any, ...], times: FloatArray | None, domain: DomainLike, owner: str) -> Averages:
+    """Return the rules of regions at times, one after the other; equal ones are made once."""
     count = min(_MOST_NODES, max(_FEWEST_NODES, _NODES // len(regions)))
-    kept: dict[Any, tuple[FloatArray, FloatArray | None, FloatArray]] = {}
-    for key in zip(regions, times, strict=True):
-        if key not in kept:
-            kept[key] = _rule(*key, count, domain, owner)
-    points, normals, weights = zip(*(kept[key] for key in zip(regions, times, strict=True)), strict=True)
+    keys = list(zip(regions, [None] * len(regions) if times is None else times.tolist(), strict=True))
+    kept = {key: _rule(*key, count, domain, owner) for key in dict.fromkeys(keys)}
+    points, normals, weights = zip(*(kept[key] for key in keys), strict=True)
     ends = tuple(np.cumsum([len(rule) for rule in weights]).tolist())
     on_boundary = None if any(n is None for n in normals) else np.concatenate(normals)
     return Averages(np.concatenate(points), np.concatenate(weights), ends, on_boundary)

@@ -16,6 +16,7 @@ from pibls.problem.complex_fields import complex_name, complex_parts, pairs_of, 
 from pibls.problem.conditions import Condition, residual_of
 from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.fluxes import Laws
 from pibls.problem.interface import AnyCondition, Interface
 from pibls.problem.names import described, find_fields, find_functions, find_numbers
 from pibls.problem.open_numbers import OpenNumber, condition_with, numbers_for, open_in, put_into, refuse_open
@@ -112,10 +113,8 @@ class Problem:
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
             for i, (e, name) in enumerate(zip(self.equations, names, strict=True))
         )
-        lists = [
-            condition_statements(c, count + i, self.domain, equations, self.equations)
-            for i, c in enumerate(self.conditions)
-        ]
+        self._set("statements", equations)  # of which the laws are made, by which conditions know fluxes
+        lists = [condition_statements(c, count + i, self.laws) for i, c in enumerate(self.conditions)]
         self._set("statements", equations + tuple(s for statements in lists for s in statements))
         self._set("fields", find_fields(self.statements))
         self._set("parameters", find_numbers(self.statements, self.fields, self.domain))
@@ -213,6 +212,11 @@ class Problem:
 
     def __getstate__(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    @cached_property
+    def laws(self) -> Laws:
+        """The equations, and the fluxes that they tell."""
+        return Laws(self.equations, tuple(s for s in self.statements if s.is_equation), self.domain)
 
     @cached_property
     def is_linear(self) -> bool:

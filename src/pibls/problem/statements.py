@@ -6,7 +6,6 @@ conditions give one each too, but a periodic one gives a statement per derivativ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from pibls.errors import GeometryError, PiblsError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import Within
-from pibls.problem.fluxes import flux_of
+from pibls.problem.fluxes import Laws
 from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
 from pibls.problem.observation import Observation
@@ -32,9 +31,8 @@ from pibls.problem.places import (
     OnPart,
     Opposite,
     Place,
-    averages_of,
     inside,
-    ordered_points,
+    observed_at,
 )
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
@@ -192,36 +190,24 @@ def _check_functions(residual: sp.Expr, domain: DomainLike, owner: str) -> None:
             raise ProblemError(f"{owner} contains {text(next(iter(residual.atoms(kind))))}; pibls takes {remedy}.")
 
 
-def condition_statements(
-    condition: AnyCondition, source: int, domain: DomainLike, equations: tuple[Statement, ...], given: Sequence[object]
-) -> tuple[Statement, ...]:
-    """Return the statements of one condition; the equations are lowered, and as they were given."""
-    name = repr(condition)
-
-    def flows(field: sp.Expr) -> sp.Expr:
-        return flux_of(field, given, [e.form for e in equations], domain)
-
+def condition_statements(condition: AnyCondition, source: int, laws: Laws) -> tuple[Statement, ...]:
+    """Return the statements of one condition beside the equations of a problem."""
+    name, domain = repr(condition), laws.domain
     if isinstance(condition, Interface):
-        return _across(condition, source, domain, flows)
+        return _across(condition, source, laws)
     common: dict[str, Any] = {"weight": float(condition.weight), "exact": condition.exact}
     if isinstance(condition, Periodic):
-        return _periodic(condition, name, source, domain, equations, common)
+        return _periodic(condition, name, source, laws, common)
     if isinstance(condition, Mean):
         form = lowered(condition.u - sp.Float(condition.value), domain, name, normals=False)
         return (Statement(name, source, form, Average(), **common),)
     if isinstance(condition, Observation):
-        place: Place
-        if condition.regions is None:
-            place = AtPoints(inside(ordered_points(condition, domain, name), domain, name, len(condition.values)))
-        else:
-            place = averages_of(condition, domain, name)
+        place = observed_at(condition, domain, name)
         normals = isinstance(place, Averages) and place.normals is not None
         form = lowered(condition.u, domain, name, normals=normals)
         measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
         return (Statement(name, source, form, place, **measured, **common),)
-    every = set[sp.Expr]().union(*(residual_of(equation, name).atoms(sp.Piecewise) for equation in given))
-    materials = {own for own in every if not own.has(Field)}
-    return (_on_place(condition, name, source, domain, flows, materials, common),)
+    return (_on_place(condition, name, source, laws, common),)
 
 
 def _just_inside(material: sp.Expr, domain: DomainLike) -> sp.Expr:
@@ -230,15 +216,8 @@ def _just_inside(material: sp.Expr, domain: DomainLike) -> sp.Expr:
     return Within(material, aside, *(Normal(f"n_{symbol.name}", real=True) for symbol in domain.space))
 
 
-def _on_place(
-    condition: Condition,
-    name: str,
-    source: int,
-    domain: DomainLike,
-    flows: Callable[[sp.Expr], sp.Expr],
-    materials: set[sp.Expr],
-    common: dict[str, Any],
-) -> Statement:
+def _on_place(condition: Condition, name: str, source: int, laws: Laws, common: dict[str, Any]) -> Statement:
+    domain = laws.domain
     if isinstance(condition.on, np.ndarray):
         form = lowered(condition.equation, domain, name, normals=False)
         points = np.atleast_2d(condition.on)
@@ -257,16 +236,16 @@ def _on_place(
             part = domain.boundary if condition.on is None else domain.lift(condition.on)
         except GeometryError as error:
             raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
-    residual = residual_of(condition.equation, name).replace(Flux, flows)
-    residual = residual.xreplace({own: _just_inside(own, domain) for own in residual.atoms(sp.Piecewise) & materials})
+    residual = residual_of(condition.equation, name).replace(Flux, laws.flux)
+    given = (residual_of(equation, name) for equation in laws.given)
+    materials = residual.atoms(sp.Piecewise) & set[sp.Expr]().union(*(own.atoms(sp.Piecewise) for own in given))
+    residual = residual.xreplace({own: _just_inside(own, domain) for own in materials if not own.has(Field)})
     return Statement(name, source, lowered(residual, domain, name, normals=True), OnPart(part), **common)
 
 
-def _across(
-    condition: Interface, source: int, domain: DomainLike, flows: Callable[[sp.Expr], sp.Expr]
-) -> tuple[Statement, ...]:
+def _across(condition: Interface, source: int, laws: Laws) -> tuple[Statement, ...]:
     """Return a statement for every equation of an interface."""
-    where = condition.condition
+    where, domain = condition.condition, laws.domain
     if not where.free_symbols <= set(domain.coordinates):
         raise ProblemError(
             f"{condition} is off the domain {domain}: it has other coordinates. Use those of the domain."
@@ -275,7 +254,7 @@ def _across(
     found = []
     for equation, written in zip(condition.equations, condition.written(), strict=True):
         name = f"Interface({written} {condition.place})"
-        sides = split_sides(equation, flows)
+        sides = split_sides(equation, laws.flux)
         inner, outer = (
             lowered(side, domain, name, normals=True) if side.has(Field) else lower(side, domain.coordinates)
             for side in sides
@@ -284,21 +263,15 @@ def _across(
     return tuple(found)
 
 
-def _periodic(
-    condition: Periodic,
-    name: str,
-    source: int,
-    domain: DomainLike,
-    equations: tuple[Statement, ...],
-    common: dict[str, Any],
-) -> tuple[Statement, ...]:
+def _periodic(condition: Periodic, name: str, source: int, laws: Laws, common: dict[str, Any]) -> tuple[Statement, ...]:
+    domain = laws.domain
     try:
         low, high = domain.faces(condition.coordinate)
     except GeometryError as error:
         raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
     last = condition.derivatives
     if last is None:
-        orders = (e.form.order_along(condition.coordinate, condition.u.label) for e in equations)
+        orders = (form.order_along(condition.coordinate, condition.u.label) for form in laws.forms)
         last = max(0, max(orders, default=0) - 1)
     statements = []
     for order in range(last + 1):

@@ -6,7 +6,7 @@ u_tt = c² u_xx that is not written as a divergence keeps its slope.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,9 +18,11 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import normal_flux
+from pibls.problem.lowering import Form
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Statement, lowered
+from pibls.problem.statements import lowered
+from pibls.quadrature.roots import bracketed
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
@@ -120,8 +122,8 @@ class Switching:
     @cached_property
     def jumps(self) -> bool:
         """Whether the coefficient of a highest derivative in space, or another term of a flux, jumps anywhere."""
-        equations = (s for s in self.problem.statements if s.is_equation)
-        return bool(_edges(self._fluxes)) or any(_top_jumps(s, len(self.problem.domain.space)) for s in equations)
+        tops = (_top_jumps(form, len(self.problem.domain.space)) for form in self.problem.laws.forms)
+        return bool(_edges(self._fluxes)) or any(tops)
 
     @cached_property
     def reading(self) -> str:
@@ -135,12 +137,12 @@ class Switching:
         >>> [len(Switching(Problem(one, rod, [pb.Dirichlet(u, 0)])).reading) > 0 for one in ways]
         [True, False, False]
         """
-        space = self.problem.domain.space
-        equations = (s for s in self.problem.statements if s.is_equation)
-        for written, equation in zip(self.problem.equations, equations, strict=True):
-            if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
-                time, untold = self.problem.domain.time, f"Where its coefficients jump, {equation.name} does not say "
-                if time is not None and any(equation.form.order_along(time, f) == 2 for f in equation.form.fields):
+        space, time = len(self.problem.domain.space), self.problem.domain.time
+        for equation, flux in zip(self.problem.laws.statements, self.problem.once(fluxes_of), strict=True):
+            form = equation.form
+            if form.order == 2 and flux is None and _top_jumps(form, space):
+                untold = f"Where its coefficients jump, {equation.name} does not say "
+                if time is not None and any(form.order_along(time, name) == 2 for name in form.fields):
                     return (
                         f"{untold}what is continuous: slopes were taken to be, as those of a string of two wires. "
                         "Write div(...) if a coefficient times slopes is."
@@ -155,9 +157,8 @@ class Switching:
     @cached_property
     def hidden(self) -> str:
         """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
-        domain = self.problem.domain
-        equations = [s for s in self.problem.statements if s.is_equation]
-        for number, statement in enumerate(equations):
+        domain, equations = self.problem.domain, self.problem.laws.statements
+        for statement, flux in zip(equations, self.problem.once(fluxes_of), strict=True):
             form = statement.form
             for term in form.terms:
                 edges = _edges([term.coefficient]) if term.order == form.order else []
@@ -171,8 +172,7 @@ class Switching:
                         f"The coefficient {term.coefficient} jumps, and nothing tells the flux across the jump: use "
                         "one that changes over a short distance instead."
                     )
-                mixed = len(equations) > 1 and max(term.multi_index) < term.order
-                if mixed and normal_flux(self.problem.equations[number], domain.space) is None:
+                if flux is None and len(equations) > 1 and max(term.multi_index) < term.order:
                     return (
                         f"The coefficient {term.coefficient} jumps, and {statement.name} does not say which flux is "
                         "continuous: write it as a divergence, such as div([...]) of the stresses."
@@ -188,7 +188,7 @@ class Switching:
     @cached_property
     def _equations(self) -> list[sp.Expr]:
         """The expressions across whose switches cells are cut."""
-        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._fluxes + self._interfaces
+        return [form.residual for form in self.problem.laws.forms] + self._fluxes + self._interfaces
 
     @cached_property
     def _fluxes(self) -> list[sp.Expr]:
@@ -197,9 +197,15 @@ class Switching:
         The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
         either side, so that the equation itself does not show it.
         """
-        domain = self.problem.domain
-        found = [normal_flux(e, domain.space) for e in self.problem.equations if has_branches(e)]
-        return [lowered(flux, domain, "the flux", normals=True).residual for flux in found if flux is not None]
+        pairs = zip(self.problem.equations, self.problem.once(fluxes_of), strict=True)
+        return [flux.residual for equation, flux in pairs if flux is not None and has_branches(equation)]
+
+
+def fluxes_of(problem: Problem) -> tuple[Form | None, ...]:
+    """Return the flux along the normal by each equation that is written as a divergence, as a form."""
+    domain = problem.domain
+    given = [normal_flux(equation, domain.space) for equation in problem.equations]
+    return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:
@@ -217,11 +223,10 @@ def has_branches(expression: sp.Basic) -> bool:
     return bool(expression.has(*_SWITCHES))
 
 
-def _top_jumps(equation: Statement, space: int) -> bool:
-    """Tell whether the coefficient of a highest derivative in space of an equation jumps anywhere."""
-    terms = equation.form.terms
-    top = max((sum(term.multi_index[:space]) for term in terms), default=0)
-    return any(_edges([term.coefficient]) for term in terms if sum(term.multi_index[:space]) == top > 0)
+def _top_jumps(form: Form, space: int) -> bool:
+    """Tell whether the coefficient of a highest derivative in space jumps anywhere."""
+    top = max((sum(term.multi_index[:space]) for term in form.terms), default=0)
+    return any(_edges([term.coefficient]) for term in form.terms if sum(term.multi_index[:space]) == top > 0)
 
 
 def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
@@ -256,16 +261,24 @@ def _roots(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[
     if factor.is_polynomial(symbol):
         roots = np.roots([float(c) for c in sp.Poly(factor, symbol).all_coeffs()])
         return [float(r.real) for r in roots if abs(r.imag) <= _REAL * abs(r) and low < r.real < high]
-    from scipy.optimize import brentq
-
     function = compile_function(factor, (symbol,))
-    X = np.linspace(low, high, _SCAN)[1:-1]
     try:
-        values = function(X[:, None])
+        return zeros(lambda s: function(s[:, None]), np.linspace(low, high, _SCAN)[1:-1])
     except ProblemError:
         return []
-    changes = np.flatnonzero(np.sign(values[1:]) * np.sign(values[:-1]) < 0)
-    return [float(brentq(lambda s: float(function(np.array([[s]]))[0]), X[i], X[i + 1], xtol=1e-15)) for i in changes]
+
+
+def zeros(function: Callable[[FloatArray], FloatArray], places: FloatArray) -> list[float]:
+    """Return where a function of arrays is zero: single ones of the places, and between two where its sign changes.
+
+    >>> np.round(zeros(lambda s: s * (s - 0.7), np.linspace(-1.0, 1.0, 5)), 12)
+    array([0.7, 0. ])
+    """
+    signs = np.sign(function(places))
+    (change,) = np.nonzero(signs[1:] * signs[:-1] < 0)
+    beside = np.abs(np.concatenate([[1.0], signs[:-1]])) + np.abs(np.concatenate([signs[1:], [1.0]]))
+    between = bracketed(lambda at, _: function(at), places[change], places[change + 1])
+    return [*between.tolist(), *places[(signs == 0) & (beside == 2)].tolist()]
 
 
 def _edges(expressions: Iterable[sp.Basic]) -> list[sp.Expr]:

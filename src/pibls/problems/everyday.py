@@ -252,31 +252,28 @@ def _corners() -> Iterator[tuple[str, Callable[[], Problem]]]:
     yield "hot_patch", partial(Problem, LAPLACE, SQUARE, (patch, others), exact=exact)
 
 
+def _diffusion(k: sp.Expr, source: Any) -> sp.Eq:
+    return sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), source)
+
+
 def _plates() -> Iterator[tuple[str, Callable[[], Problem]]]:
     """Yield ∇·(k ∇u) = f with k = 1 and 10 on the two sides of a line, of a circle, and by turns in four quadrants."""
     for name, level in (("two_plates", x - HALF), ("slanted_plates", x + 2 * y - sp.Rational(13, 10))):
         k = sp.Piecewise((1, level < 0), (10, True))
         flow = level * sp.cos(2 * y)  # zero on the line, so that u = flow / k is continuous
         exact = sp.Piecewise((flow, level < 0), (flow / 10, True))
-        yield (
-            name,
-            _held(
-                SQUARE,
-                exact,
-                sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), flow.diff(x, 2) + flow.diff(y, 2)),
-            ),
-        )
+        yield name, _held(SQUARE, exact, _diffusion(k, flow.diff(x, 2) + flow.diff(y, 2)))
     domain, r2, a2 = Rectangle((x, -1, 1), (y, -1, 1)), x**2 + y**2, sp.Rational(9, 100)
     k = sp.Piecewise((10, r2 < a2), (1, True))
     exact = sp.Piecewise((2 * x / 11, r2 < a2), (x * (1 - 9 * a2 / (11 * r2)), True))
-    yield "inclusion", _held(domain, exact, sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), 0))
+    yield "inclusion", _held(domain, exact, _diffusion(k, 0))
     power = float(4 / np.pi * np.arctan(np.sqrt(0.1)))  # u is like r^0.39 (Kellogg 1974)
     a, b = float(np.sin(power * np.pi / 4)), float(np.cos(power * np.pi / 4))
     even = a * sp.sign(x + y) * sp.cos(power * sp.atan2((y - x) * sp.sign(x + y), sp.Abs(x + y)))
     odd = b * sp.sin(power * sp.atan2(x + y, sp.Abs(x - y)))
     k = sp.Piecewise((10, x * y > 0), (1, True))
     exact = r2 ** (power / 2) * sp.Piecewise((even, x * y > 0), (odd, True))
-    yield "four_quadrants", _held(domain, exact, sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), 0))
+    yield "four_quadrants", _held(domain, exact, _diffusion(k, 0))
 
 
 def _on_line(equations: Any, exact: Any, *conditions: Any, domain: Any = UNIT) -> Problem:

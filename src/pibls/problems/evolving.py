@@ -13,7 +13,7 @@ from pibls.errors import InputError
 from pibls.geometry import Interval, Rectangle, TimeInterval
 from pibls.problem import Dirichlet, Field, Initial, Mean, Neumann, Periodic, Problem, data, div, field, laplacian
 from pibls.problems.manufactured import SQUARE, UNIT, parameter, t, x, y
-from pibls.problems.spectral import cole_hopf, ordinary_solution, pattern_solution, periodic_solution
+from pibls.problems.spectral import cole_hopf, reference
 
 __all__ = ["advection_long", "allen_cahn", "burgers", "burgers_2d", "fisher_kpp", "gray_scott", "heat_source", "kdv"]
 __all__ += ["kuramoto_sivashinsky", "lorenz", "lotka_volterra", "nonlinear_schroedinger", "sine_gordon"]
@@ -64,7 +64,7 @@ def allen_cahn() -> Problem:
     ends. The reference is a Fourier method with exponential time steps, to about 4·10⁻⁹.
     """
     equation = sp.Eq(u.diff(t), sp.Rational(1, 10000) * u.diff(x, 2) + 5 * u - 5 * u**3)
-    exact = data("allen_cahn_reference", periodic_solution("allen_cahn"), x, t)
+    exact = data("allen_cahn_reference", reference("allen_cahn"), x, t)
     conditions = (Periodic(u, x), Initial(u, x**2 * sp.cos(sp.pi * x)))
     return Problem(equation, Interval((x, -1, 1)) * TimeInterval(t, 0, 1), conditions, exact=exact)
 
@@ -76,7 +76,7 @@ def kuramoto_sivashinsky() -> Problem:
     reference is their method, with other steps, to about 10⁻⁹.
     """
     equation = u.diff(t) + u * u.diff(x) + u.diff(x, 2) + u.diff(x, 4)
-    exact = data("kuramoto_sivashinsky_reference", periodic_solution("kuramoto_sivashinsky"), x, t)
+    exact = data("kuramoto_sivashinsky_reference", reference("kuramoto_sivashinsky"), x, t)
     conditions = (Periodic(u, x), Initial(u, sp.cos(x / 16) * (1 + sp.sin(x / 16))))
     domain = Interval((x, 0, 32 * sp.pi)) * TimeInterval(t, 0, 10)
     return Problem(sp.Eq(equation, 0), domain, conditions, exact=exact)
@@ -193,12 +193,12 @@ def van_der_pol() -> Problem:
     """
     u = field("u", t)
     equation = sp.Eq(u.diff(t, 2), 100 * (1 - u**2) * u.diff(t) - u)
-    exact = data("van_der_pol_reference", ordinary_solution("van_der_pol", 0), t)
+    exact = data("van_der_pol_reference", reference("van_der_pol"), t)
     return Problem(equation, TimeInterval(t, 0, 200), (Initial(u, 2), Initial(u.diff(t), 0)), exact=exact)
 
 
 def _ordinary(name: str, rates: dict[Field, sp.Expr], start: tuple[int, ...], stop: float) -> Problem:
-    exact = {w: data(f"{name}_{w.label}", ordinary_solution(name, i), t) for i, w in enumerate(rates)}
+    exact = {w: data(f"{name}_{w.label}", reference(name, i), t) for i, w in enumerate(rates)}
     starts = [Initial(w, value) for w, value in zip(rates, start, strict=True)]
     equations = [sp.Eq(w.diff(t), rate) for w, rate in rates.items()]
     return Problem(equations, TimeInterval(t, 0, stop), starts, exact=exact)
@@ -271,6 +271,6 @@ def gray_scott() -> Problem:
     )
     spot = sp.exp(2 * (sp.cos(sp.pi * x) + sp.cos(sp.pi * y) - 2)) / 2
     around = (Periodic(w, along) for w in (u, v) for along in (x, y))
-    exact = {w: data(f"gray_scott_{w.label}", pattern_solution(i), x, y, t) for i, w in enumerate((u, v))}
+    exact = {w: data(f"gray_scott_{w.label}", reference("gray_scott", i), x, y, t) for i, w in enumerate((u, v))}
     domain = Rectangle((x, -1, 1), (y, -1, 1)) * TimeInterval(t, 0, 10)
     return Problem(equations, domain, (*around, Initial(u, 1 - spot), Initial(v, spot)), exact=exact)

@@ -110,20 +110,6 @@ _PERIODIC = {
 }
 
 
-@cache
-def _computed(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
-    return etdrk4(_PERIODIC[name])
-
-
-def periodic_solution(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
-    """Return the reference of a periodic problem; it is computed at the first call, once."""
-    return partial(_periodic, name)
-
-
-def _periodic(name: str, x: FloatArray, t: FloatArray) -> FloatArray:
-    return _computed(name)(x, t)
-
-
 def lorenz_rates(sigma: float, rho: float, beta: float) -> Callable[[float, FloatArray], list[float]]:
     """Return the right side of Lorenz' equations, as SciPy takes it."""
     return lambda _, s: [sigma * (s[1] - s[0]), s[0] * (rho - s[2]) - s[1], s[0] * s[1] - beta * s[2]]
@@ -143,8 +129,8 @@ _ORDINARY: dict[str, tuple[Callable[..., list[float]], tuple[float, ...], float,
 }
 
 
-@cache
 def _integrated(name: str) -> Callable[[FloatArray], FloatArray]:
+    """Return all components of an ordinary differential equation, by SciPy."""
     from scipy.integrate import solve_ivp
 
     right, start, stop, method, step = _ORDINARY[name]
@@ -153,15 +139,6 @@ def _integrated(name: str) -> Callable[[FloatArray], FloatArray]:
         right, (0.0, stop), start, method=method, dense_output=True, **accuracy
     ).sol
     return dense
-
-
-def ordinary_solution(name: str, component: int) -> Callable[[FloatArray], FloatArray]:
-    """Return one component of the reference of an ordinary differential equation; computed at the first call, once."""
-    return partial(_ordinary, name, component)
-
-
-def _ordinary(name: str, component: int, t: FloatArray) -> FloatArray:
-    return np.asarray(_integrated(name)(t)[component])
 
 
 def gray_scott_path(side: int, tolerance: float, stop: float = 10.0) -> Callable[[FloatArray], Any]:
@@ -189,25 +166,33 @@ def gray_scott_path(side: int, tolerance: float, stop: float = 10.0) -> Callable
     return lambda times: np.fft.fft2(dense(times).T.reshape(-1, 2, side, side)) / side**2
 
 
-@cache
-def _pattern() -> Callable[[FloatArray], Any]:
-    return gray_scott_path(_PATTERN_SIDE, 1e-12)
-
-
-def pattern_solution(component: int) -> Callable[[FloatArray, FloatArray, FloatArray], FloatArray]:
-    """Return one component of the reference of the Gray–Scott problem; computed at the first call, once."""
-    return partial(_spotted, component)
-
-
 def _spotted(component: int, x: FloatArray, y: FloatArray, t: FloatArray) -> FloatArray:
+    """Return one component of the Gray–Scott problem from its Fourier coefficients."""
     waves = 1j * np.pi * np.fft.fftfreq(_PATTERN_SIDE, 1.0 / _PATTERN_SIDE)
     values = np.empty(len(x))
     for first in range(0, len(x), _CHUNK):
         rows = slice(first, first + _CHUNK)
-        states = _pattern()(t[rows])[:, component]
+        states = _computed("gray_scott")(t[rows])[:, component]
         across, along = (np.exp(np.outer(place[rows] + 1.0, waves)) for place in (x, y))
         values[rows] = np.einsum("nab,na,nb->n", states, across, along, optimize=True).real
     return values
+
+
+@cache
+def _computed(name: str) -> Callable[..., Any]:
+    if name in _PERIODIC:
+        return etdrk4(_PERIODIC[name])
+    return gray_scott_path(_PATTERN_SIDE, 1e-12) if name == "gray_scott" else _integrated(name)
+
+
+def reference(name: str, component: int = 0) -> Callable[..., FloatArray]:
+    """Return one component of the reference of an evolution; it is computed at the first call, once."""
+    return partial(_spotted, component) if name == "gray_scott" else partial(_reference, name, component)
+
+
+def _reference(name: str, component: int, *places: FloatArray) -> FloatArray:
+    found = _computed(name)(*places)
+    return np.asarray(found[component] if name in _ORDINARY else found)
 
 
 _NODES = 1601

@@ -45,6 +45,29 @@ def held_ranges(inside: Holds, start: float, stop: float) -> list[tuple[float, f
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
+def switched(
+    holds: Holds, scans: FloatArray, share: float = _EPS
+) -> tuple[IntArray, FloatArray, FloatArray, BoolArray]:
+    """Return where something begins or ceases to hold along scans: which scan, small intervals, and if it held before.
+
+    ``scans`` has a row of rising places for each. ``holds`` is given places and the numbers of their scans, which never
+    fall; it may have a column for each of several conditions, of which each is followed by itself.
+    """
+
+    def known(places: FloatArray, rows: IntArray) -> BoolArray:
+        found = np.asarray(holds(places.ravel(), np.repeat(rows, places.shape[1])))
+        return found.reshape(*places.shape, found.shape[1] if found.ndim > 1 else 1)
+
+    held = known(scans, np.arange(len(scans)))
+    row, left, column = np.nonzero(held[:, 1:] != held[:, :-1])
+    before, every = held[row, left, column], np.arange(len(row))
+
+    def same(places: FloatArray) -> BoolArray:
+        return np.asarray(known(places, row)[every, :, column] == before[:, None])
+
+    return row, *narrowed(same, scans[row, left], scans[row, left + 1], share), before
+
+
 def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the intervals within each of many ranges in which conditions hold: which range, begin and end.
 
@@ -53,22 +76,9 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     places and the numbers of their ranges, which never fall; it may have a column for each condition.
     """
     every = np.arange(len(start))
-    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, SCAN)
-    s[:, -1] = stop
-
-    def holds(places: FloatArray, rows: IntArray) -> BoolArray:
-        numbers = np.repeat(rows, places.shape[1])
-        found = np.asarray(inside(places.ravel(), numbers))
-        return found.reshape(*places.shape, found.shape[1] if found.ndim > 1 else 1)
-
-    held = holds(s, every)
-    row, left, column = np.nonzero(held[:, 1:] != held[:, :-1])
-    first, rows = held[row, left, column], np.arange(len(row))
-
-    def same(places: FloatArray) -> BoolArray:
-        return np.asarray(holds(places, row)[rows, :, column] == first[:, None])
-
-    low, high = narrowed(same, s[row, left], s[row, left + 1])
+    scans = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, SCAN)
+    scans[:, -1] = stop
+    row, low, high, _ = switched(inside, scans)
     row, cuts = np.concatenate([every, row, every]), np.concatenate([start, (low + high) / 2, stop])
     order = np.lexsort((cuts, row))
     row, cuts = row[order], cuts[order]
@@ -76,7 +86,8 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     row, cuts = row[apart], cuts[apart]
     between = np.flatnonzero(row[1:] == row[:-1])
     row, low, high = row[between], cuts[between], cuts[between + 1]
-    within = np.asarray(holds((low + high)[:, None] / 2, row).all(axis=(1, 2)))
+    held = np.asarray(inside((low + high) / 2, row))
+    within = np.asarray(held.all(axis=1) if held.ndim > 1 else held)
     joined = within[1:] & within[:-1] & (row[1:] == row[:-1])
     begins, ends = within.copy(), within.copy()
     begins[1:] &= ~joined

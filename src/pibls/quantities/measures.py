@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,10 +13,8 @@ from pibls.checks import FloatArray, check_points
 from pibls.errors import InputError
 from pibls.geometry import Domain
 from pibls.problem import Field
-from pibls.problem.analysis import analysis_of
 from pibls.problem.complex_fields import complex_parts
 from pibls.problem.field_expressions import Expression
-from pibls.problem.fluxes import flux_of, traction_of
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
 from pibls.quantities.events import Events, TimeCourse, in_time, is_relation
@@ -48,8 +45,7 @@ class Measures:
     @property
     def domain(self) -> Domain:
         """The domain of the problem."""
-        domain: Domain = self.solution.problem.domain  # type: ignore[assignment]
-        return domain
+        return self.solution.problem.domain
 
     def value(self, expression: Any) -> ValueFunction:
         """Return an expression as a function of points."""
@@ -113,7 +109,7 @@ class Measures:
 
     def flow(self, part: Any, field: Any, at: Any) -> Quantity:
         """Return the flow out through a part of the boundary."""
-        carried = list(analysis_of(self.solution.problem).carriers)
+        carried = list(self.solution.problem.laws.carriers)
         name = field.label if isinstance(field, Field) else field
         if name is None and len(carried) == 1:
             name = carried[0]
@@ -123,11 +119,11 @@ class Measures:
                 f"{', '.join(carried) or 'none'}, and got {name}. Say field=..., or write the flux yourself as "
                 "integral(..., over=part)."
             )
-        return self.integral(-self._by_equation(flux_of, name), part, at)
+        return self.integral(-self.solution.problem.laws.flux(self._field(name)), part, at)
 
     def force(self, part: Any, fields: Any, at: Any) -> tuple[Quantity, ...]:
         """Return the entries of the traction, integrated over a part of the boundary."""
-        carried, space = list(analysis_of(self.solution.problem).carriers), self.domain.space
+        carried, space = list(self.solution.problem.laws.carriers), self.domain.space
         names = carried if fields is None else [own.label if isinstance(own, Field) else own for own in fields]
         if len(names) != len(space) or not set(names) <= set(carried):
             raise InputError(
@@ -136,10 +132,7 @@ class Measures:
                 f"{', '.join(map(str, names)) or 'none'}. Say fields=[u, v], or write the traction yourself as "
                 "integral(..., over=part)."
             )
-        return tuple(self.integral(self._by_equation(traction_of, name), part, at) for name in names)
+        return tuple(self.integral(self.solution.problem.laws.traction(self._field(name)), part, at) for name in names)
 
-    def _by_equation(self, rule: Callable[..., sp.Expr], name: str) -> sp.Expr:
-        problem = self.solution.problem
-        forms = [statement.form for statement in analysis_of(problem).equations]
-        (own,) = (call for call in problem.fields if call.label == name)
-        return rule(own, problem.equations, forms, problem.domain)
+    def _field(self, name: str) -> Field:
+        return next(call for call in self.solution.problem.fields if call.label == name)

@@ -44,10 +44,7 @@ class SolutionPair:
     @cached_property
     def richer(self) -> Solution | None:
         """The richer solution."""
-        if self.solution.richer is None:
-            return None
-        network, weights = self.solution.richer
-        return replace(self.solution, network=network, weights=weights, richer=None, points=None)
+        return None if self.solution.richer is None else self.solution.richer_solution
 
     @cached_property
     def rougher(self) -> Solution | None:

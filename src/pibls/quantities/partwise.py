@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class Parts:
     @classmethod
     def of(cls, solution: Solution, network: CellNetwork, degree: int, region: Domain) -> Parts:
         """Return the parts of the cells of a network in a region."""
-        record, domain = solution.diagnostics, cast(Domain, solution.problem.domain)
+        record, domain = solution.diagnostics, solution.problem.domain
         problem = Problem(solution.problem.equations, region if region == domain else domain & region, [])
         kind = Cells.recorded(record.settings)
         better = Layout(problem, draw_reference(network.dimension, degree, record.seed, kind), record.seed)

@@ -17,7 +17,7 @@ from matplotlib.path import Path
 from pibls.checks import FloatArray
 from pibls.report.colours import Scale, decades
 from pibls.report.quantities import PictureQuantity
-from pibls.report.views import AnyView, View
+from pibls.report.views import CloudView, View
 from pibls.report.wording import is_certain, lettered, said, with_unit
 from pibls.solution import Solution
 
@@ -38,31 +38,30 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-def is_long(view: AnyView) -> bool:
+def is_long(view: View) -> bool:
     """Tell whether a map needs the width of the figure for itself."""
     (left, right), (low, high) = view.limits
     return is_to_scale(view) and high - low < _LONG * (right - left)
 
 
-def is_to_scale(view: AnyView) -> bool:
+def is_to_scale(view: View) -> bool:
     """Tell whether both axes of a map have the same unit: in space, unless it would be a mere strip."""
     across, along = (high - low for low, high in view.limits)
     return view.in_space and 1 / _SLIMMEST <= along / across <= _SLIMMEST
 
 
-def draw_map(axes: Any, view: AnyView, values: FloatArray, scale: Scale) -> Any:
+def draw_map(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
     """Draw values over a plane and return the artist that carries the colours."""
-    if isinstance(view, View):
-        artist = _draw_image(axes, view, values, scale)
-    else:
-        places = np.stack(view.grids, axis=1)
-        artist = axes.scatter(*places.T, c=values, norm=scale.norm, cmap=scale.colours, s=12, linewidths=0)
+    if isinstance(view, CloudView):
+        artist = axes.scatter(*view.grids, c=values, norm=scale.norm, cmap=scale.colours, s=12, linewidths=0)
         axes.margins(0.05)
+    else:
+        artist = _draw_image(axes, view, values, scale)
     finish_map(axes, view)
     return artist
 
 
-def finish_map(axes: Any, view: AnyView) -> None:
+def finish_map(axes: Any, view: View) -> None:
     """Give a map its proportions and the names of its axes."""
     axes.set_aspect("equal" if is_to_scale(view) else "auto")
     across, along = (high - low for low, high in view.limits)
@@ -74,7 +73,7 @@ def finish_map(axes: Any, view: AnyView) -> None:
     for axis, count in fewer.items():
         axes.locator_params(axis=axis, nbins=count)
     _label(axes, *view.names)
-    if isinstance(view, View) and view.outline:
+    if view.outline:
         axes.spines[:].set_color("0.8")
 
 
@@ -104,9 +103,9 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
     return image
 
 
-def clip(artist: Any, axes: Any, view: AnyView) -> None:
+def clip(artist: Any, axes: Any, view: View) -> None:
     """Show no more of an artist than is within the outline of a view."""
-    if isinstance(view, View) and view.outline:
+    if view.outline:
         outline = Path.make_compound_path(*(Path(curve, closed=True) for curve in view.outline))
         artist.set_clip_path(outline, axes.transData)
 
@@ -140,7 +139,7 @@ def add_colour_bar(axes: Any, artist: Any, unit: str = "", extend: str = "neithe
 
 
 def draw_lines(
-    axes: Any, views: Sequence[AnyView], quantity: PictureQuantity, reference: PictureQuantity | None
+    axes: Any, views: Sequence[View], quantity: PictureQuantity, reference: PictureQuantity | None
 ) -> list[Any]:
     """Draw a quantity along one or more lines, with the reference dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]

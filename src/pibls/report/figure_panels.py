@@ -20,7 +20,7 @@ from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
 from pibls.report.quantities import PictureQuantity
-from pibls.report.views import AnyView, View, tolerant
+from pibls.report.views import View, tolerant
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
@@ -128,7 +128,7 @@ def _scale(panel: Panel, values: FloatArray) -> Scale:
 
 def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, over: Over) -> Any:
     view, quantity = panel.views[0], panel.quantity
-    if over.deformation is not None and isinstance(view, View):
+    if over.deformation is not None:
         return draw_deformed(axes, view, values, scale, over.deformation)
     artist = draw_map(axes, view, values, scale)
     draw_over(axes, view, values, quantity, over)
@@ -190,7 +190,7 @@ class Film:
     """A row of panels whose picture changes with time."""
 
     panels: list[Panel]  # one per quantity, over the first view
-    views: Sequence[AnyView]  # one per time
+    views: Sequence[View]  # one per time
     times: FloatArray
     said: str  # about the solution, on every frame
 
@@ -211,17 +211,10 @@ class Film:
 
     def _frames(self, panel: Panel) -> FloatArray:
         """Return the values of all frames, found together: places are the same at all times."""
-        every: list[FloatArray] = []
-
-        def noted(points: FloatArray) -> FloatArray:
-            every.append(points)
-            return np.zeros(len(points))
-
-        for view in self.views:
-            view.evaluate(noted)
+        every = [view.points[view.inside] for view in self.views]
         values = tolerant(panel.quantity.function, np.concatenate(every))
-        parts = iter(np.split(values, np.cumsum([len(points) for points in every])[:-1]))
-        return np.stack([view.evaluate(lambda _: next(parts)) for view in self.views])
+        parts = np.split(values, np.cumsum([len(points) for points in every])[:-1])
+        return np.stack([view.filled(part) for view, part in zip(self.views, parts, strict=True)])
 
     def _words(self, number: int) -> str:
         return f"{self.views[0].domain.time} = {self.times[number]:.4g}   ({self.said})"

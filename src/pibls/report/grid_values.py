@@ -6,7 +6,6 @@ import csv
 import io
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,7 @@ from pibls.errors import InputError, MissingDependencyError
 from pibls.geometry.points import interior_points
 from pibls.problem.domain import DomainLike
 from pibls.runtime import require_memory
-from pibls.solution import FieldFunction, Solution
+from pibls.solution import Solution
 from pibls.solution.storage import write_file
 
 _POINTS_PER_AXIS = {1: 201, 2: 61, 3: 21, 4: 11, 5: 7, 6: 5}
@@ -103,17 +102,10 @@ def values_at(solution: Solution, X: FloatArray, outside: str = "value") -> dict
 
     A complex field is two, as no file format has complex numbers: ``psi_re`` and ``psi_im``.
     """
-    found = _fields_at(solution, X, outside)
-    if solution.richer is None:
-        return found
-    network, weights = solution.richer
-    richer = _fields_at(replace(solution, network=network, weights=weights, richer=None, points=None), X, outside)
-    return found | {own: np.abs(found[name] - richer[name]) for name, own in error_names(list(found)).items()}
-
-
-def _fields_at(solution: Solution, X: FloatArray, outside: str) -> dict[str, FloatArray]:
-    zero = (0,) * X.shape[1]
-    return {name: FieldFunction(solution, name, zero)(X, outside=outside) for name in solution.problem.field_names}
+    both = [solution] if solution.richer is None else [solution, solution.richer_solution]
+    found, *richer = ({f.field: f(X, outside=outside) for f in made.field_functions} for made in both)
+    errors = error_names(list(found)) if richer else {}
+    return found | {own: np.abs(found[name] - richer[0][name]) for name, own in errors.items()}
 
 
 def columns(solution: Solution, n: int | None, given: Mapping[str, Any], owner: str) -> dict[str, FloatArray]:

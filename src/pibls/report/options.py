@@ -12,22 +12,13 @@ import sympy as sp
 from pibls.checks import FloatArray, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
-from pibls.problem.printing import text
 from pibls.report.quantities import Evaluator, Look, value_of
-from pibls.report.views import AnyView, CutView, View, cell_walls
-from pibls.report.wording import lettered
+from pibls.report.views import CloudView, CutView, View, cell_walls
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved_cells import EvolvedCells
 
-
-@dataclass(frozen=True, eq=False)
-class Arrows:
-    """A vector in the plane of a picture, as two functions of points."""
-
-    across: Evaluator
-    along: Evaluator
-    name: str
+Arrows = tuple[Evaluator, Evaluator]  # the components of a vector in the plane of a picture, as functions of points
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +34,7 @@ class Over:
     """Overlays of maps and graphs, each if it was asked for."""
 
     levels: Any = None
-    walls: Callable[[AnyView], FloatArray] | None = None  # where cells meet in a view
+    walls: Callable[[View], FloatArray] | None = None  # where cells meet in a view
     kinds: Callable[[FloatArray], FloatArray] | None = None  # which material is where
     arrows: Arrows | None = None
     streamlines: Arrows | None = None
@@ -51,7 +42,7 @@ class Over:
     extremes: bool = False
 
 
-def choose_over(solution: Solution, views: tuple[AnyView, ...], **asked: Any) -> Over:
+def choose_over(solution: Solution, views: tuple[View, ...], **asked: Any) -> Over:
     """Return the overlays that were asked for."""
     over = Over(
         _check_levels(asked["levels"]),
@@ -103,21 +94,20 @@ def pair_of(name: str, value: Any) -> tuple[sp.Expr, sp.Expr]:
     return entries[0], entries[1]
 
 
-def _check_arrows(name: str, value: Any, solution: Solution, views: tuple[AnyView, ...]) -> Arrows | None:
+def _check_arrows(name: str, value: Any, solution: Solution, views: tuple[View, ...]) -> Arrows | None:
     if value is None:
         return None
     pair = pair_of(name, value)
     _check_plane(name, views)
-    words = ", ".join(lettered(text(entry)) for entry in pair)
-    return Arrows(value_of(solution, pair[0]), value_of(solution, pair[1]), f"({words})")
+    return value_of(solution, pair[0]), value_of(solution, pair[1])
 
 
-def _check_plane(name: str, views: tuple[AnyView, ...]) -> None:
-    if not all(isinstance(view, View) and len(view.axes) == 2 and view.in_space for view in views):
+def _check_plane(name: str, views: tuple[View, ...]) -> None:
+    if not all(len(view.axes) == 2 and view.in_space and not isinstance(view, CloudView) for view in views):
         raise InputError(f"The '{name}' parameter of plot is for maps of two coordinates of space. Leave it out.")
 
 
-def _check_deformed(value: Any, solution: Solution, views: tuple[AnyView, ...]) -> Deformation | None:
+def _check_deformed(value: Any, solution: Solution, views: tuple[View, ...]) -> Deformation | None:
     if value is None or value is False:
         return None
     scale = None if value is True else check_number("deformed", value, "plot")
@@ -138,7 +128,7 @@ def _materials(solution: Solution) -> Any:
     return switching.branch if switching is not None and switching.jumps else None
 
 
-def _check_cells(cells: object, solution: Solution, views: tuple[AnyView, ...]) -> Any:
+def _check_cells(cells: object, solution: Solution, views: tuple[View, ...]) -> Any:
     """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
     if not check_flag("cells", cells):
         return None

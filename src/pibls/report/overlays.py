@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,21 +18,23 @@ from pibls.report.colours import Scale
 from pibls.report.drawing import INK, clip, extended, finish_map, is_to_scale
 from pibls.report.options import Arrows, Deformation, Over
 from pibls.report.quantities import Evaluator, PictureQuantity
-from pibls.report.views import AnyView, CloudView, View, tolerant
+from pibls.report.views import CloudView, View, crossings, tolerant
 from pibls.solution.parameters import rounded
 
 _ARROWS = 22  # along the longer side
 
 
-def draw_over(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQuantity, over: Over) -> None:
+def draw_over(axes: Any, view: View, values: FloatArray, quantity: PictureQuantity, over: Over) -> None:
     """Draw all overlays over a map of values, or those that a map of sizes may have."""
-    sizes = quantity.magnitude
+    sizes, style = quantity.magnitude, dict[str, Any]()
     if over.walls is not None:
-        draw_walls(axes, view, over.walls(view), bright=sizes)
-    if not isinstance(view, View):
+        style = {"linewidths": 0.5, "colors": "w" if sizes else "k", "alpha": 0.45}
+        _draw_curves(axes, view, over.walls(view), style)
+    if isinstance(view, CloudView):
         return
     if over.kinds is not None:
-        draw_seams(axes, view, view.seams(over.kinds), bright=sizes)
+        style = {"linewidths": 1.0, "colors": "w" if sizes else INK, "linestyles": (0, (4, 2))}
+        _draw_curves(axes, view, view.seams(over.kinds), style)
     if sizes:
         return
     if over.levels is not None:
@@ -43,6 +45,11 @@ def draw_over(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQua
         _draw_streamlines(axes, view, over.streamlines)
     if over.extremes:
         mark_extremes(axes, view, values, quantity)
+
+
+def _draw_curves(axes: Any, view: View, curves: Iterable[FloatArray], style: dict[str, Any]) -> None:
+    """Draw curves over a map, within its outline."""
+    clip(axes.add_collection(LineCollection(list(curves), **style), autolim=False), axes, view)
 
 
 def _halo() -> list[Any]:
@@ -73,7 +80,8 @@ def _draw_arrows(axes: Any, view: View, arrows: Arrows) -> None:
     spacing = max(right - left, high - low) / _ARROWS if is_to_scale(view) else None
     steps = [spacing or (right - left) / _ARROWS, spacing or (high - low) / _ARROWS]
     grids = [np.arange(start + step / 2, end, step) for (start, end), step in zip(view.limits, steps, strict=True)]
-    X, u, v = _vectors(view, np.stack([g.ravel() for g in np.meshgrid(*grids)], axis=1), arrows)
+    X = crossings(grids)
+    u, v = _vectors(view, X, arrows)
     shown = np.isfinite(u + v)
     X, u, v = X[shown], u[shown], v[shown]
     longest = float(np.hypot(u, v).max(initial=0.0)) or 1.0
@@ -85,11 +93,9 @@ def _draw_arrows(axes: Any, view: View, arrows: Arrows) -> None:
 
 def _draw_streamlines(axes: Any, view: View, arrows: Arrows) -> None:
     (left, right), (low, high) = view.limits
-    _, u, v = _vectors(view, view.points[:, list(view.axes)], arrows)
-    shape = (view.n, view.n)
     across, along = right - left, high - low
     density = (1.3, 1.3 * along / across) if across > along else (1.3 * across / along, 1.3)
-    u, v = (np.ma.masked_invalid(w.reshape(shape)) for w in (u, v))
+    u, v = (np.ma.masked_invalid(view.evaluate(function)) for function in arrows)
     drawn = axes.streamplot(
         *view.grids, u, v, color="k", linewidth=0.7, arrowsize=0.7, density=density if is_to_scale(view) else 1.2
     )
@@ -97,17 +103,17 @@ def _draw_streamlines(axes: Any, view: View, arrows: Arrows) -> None:
     clip(drawn.lines, axes, view)
 
 
-def _vectors(view: View, places: FloatArray, arrows: Arrows) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return places and both components there, NaN outside the domain."""
+def _vectors(view: View, places: FloatArray, arrows: Arrows) -> FloatArray:
+    """Return both components at places, NaN outside the domain."""
     X = view.lift(places)
     inside = np.asarray(view.domain.contains(X), dtype=bool)
     found = np.full((2, len(X)), np.nan)
-    for row, function in zip(found, (arrows.across, arrows.along), strict=True):
+    for row, function in zip(found, arrows, strict=True):
         row[inside] = tolerant(function, X[inside])
-    return places, found[0], found[1]
+    return found
 
 
-def summit(view: AnyView, values: FloatArray, function: Evaluator, sign: float) -> tuple[FloatArray, float]:
+def summit(view: View, values: FloatArray, function: Evaluator, sign: float) -> tuple[FloatArray, float]:
     """Return where a function is largest (sign 1) or smallest (sign −1) in a view, and its value there.
 
     The grid shows which of several it is; finer and finer grids around it say where.
@@ -115,10 +121,10 @@ def summit(view: AnyView, values: FloatArray, function: Evaluator, sign: float) 
     best = int(np.nanargmax(sign * values))
     if isinstance(view, CloudView):
         return np.array([grid[best] for grid in view.grids]), float(values[best])
-    place = np.array([grid.ravel()[best] for grid in np.meshgrid(*view.grids)])
+    place = crossings(view.grids)[best]
     value = float(values.ravel()[best])
     steps = np.array([grid[1] - grid[0] for grid in view.grids])
-    around = np.stack([g.ravel() for g in np.meshgrid(*[np.linspace(-1.0, 1.0, 9)] * len(steps))], axis=1)
+    around = crossings([np.linspace(-1.0, 1.0, 9)] * len(steps))
     for _ in range(6):
         near = place + around * steps
         X = view.lift(near)
@@ -131,18 +137,19 @@ def summit(view: AnyView, values: FloatArray, function: Evaluator, sign: float) 
     return place, value
 
 
-def mark_extremes(axes: Any, view: AnyView, values: FloatArray, quantity: PictureQuantity) -> None:
+def mark_extremes(axes: Any, view: View, values: FloatArray, quantity: PictureQuantity) -> None:
     """Mark the largest and the smallest value of a map or a graph."""
     for sign, marker, words in ((1.0, "^", "max"), (-1.0, "v", "min")):
         place, value = summit(view, values, quantity.function, sign)
         told = f"{words} {_told(view, place, value, quantity.error)}"
-        if len(place) == 2:
-            _mark(axes, place, marker, told)
-        else:
-            _mark_on_graph(axes, np.array([place[0], value]), marker, told)
+        spot = place if len(place) == 2 else np.array([place[0], value])
+        axes.plot(*spot, marker, color="k", markersize=6, markeredgecolor="w", clip_on=False, zorder=6)
+        offset, sides = (_beside_on_map if len(place) == 2 else _beside_on_graph)(axes, spot, marker == "^")
+        style = {"textcoords": "offset points", "fontsize": 8, "zorder": 6, "annotation_clip": False}
+        axes.annotate(told, tuple(spot), offset, **style, **sides).set_path_effects(_halo())
 
 
-def _told(view: AnyView, place: FloatArray, value: float, error: Evaluator | None) -> str:
+def _told(view: View, place: FloatArray, value: float, error: Evaluator | None) -> str:
     """Return a value to four digits, with its estimated error if that shows in them."""
     short = f"{value:.4g}"
     found = 0.0 if error is None or isinstance(view, CloudView) else float(error(view.lift(place[None]))[0])
@@ -153,31 +160,23 @@ def _told(view: AnyView, place: FloatArray, value: float, error: Evaluator | Non
     )
 
 
-def _mark(axes: Any, place: FloatArray, marker: str, words: str) -> None:
-    """Put a mark on a map with words beside it: away from the middle, unless the edge is near."""
-    axes.plot(*place, marker, color="k", markersize=6, markeredgecolor="w", clip_on=False, zorder=6)
+def _beside_on_map(axes: Any, place: FloatArray, largest: bool) -> tuple[tuple[int, int], dict[str, str]]:
+    """Return where words stand beside a mark on a map: away from the middle, unless the edge is near."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     across, along = (place[0] - left) / (right - left), (place[1] - low) / (high - low)
     rightwards = across < 0.25 or 0.5 <= across < 0.75
-    upwards = along < 0.85 if marker == "^" else along < 0.15
+    upwards = along < 0.85 if largest else along < 0.15
     sides = {"ha": "left" if rightwards else "right", "va": "bottom" if upwards else "top"}
-    _say(axes, place, words, (6 if rightwards else -6, 4 if upwards else -4), sides)
+    return (6 if rightwards else -6, 4 if upwards else -4), sides
 
 
-def _mark_on_graph(axes: Any, place: FloatArray, marker: str, words: str) -> None:
-    """Put a mark on a curve with words above a largest value and below a smallest one."""
-    axes.plot(*place, marker, color="k", markersize=6, markeredgecolor="w", clip_on=False, zorder=6)
+def _beside_on_graph(axes: Any, place: FloatArray, largest: bool) -> tuple[tuple[int, int], dict[str, str]]:
+    """Return where words stand beside a mark on a curve: above a largest value and below a smallest one."""
     axes.margins(y=0.16)
     left, right = axes.get_xlim()
     share = (place[0] - left) / (right - left)
-    sides = {"ha": "left" if share < 0.1 else "right" if share > 0.9 else "center"}
-    upper = marker == "^"
-    _say(axes, place, words, (0, 6 if upper else -6), {**sides, "va": "bottom" if upper else "top"})
-
-
-def _say(axes: Any, place: FloatArray, words: str, offset: tuple[int, int], sides: dict[str, str]) -> None:
-    style = {"textcoords": "offset points", "fontsize": 8, "zorder": 6, "annotation_clip": False}
-    axes.annotate(words, tuple(place), offset, **style, **sides).set_path_effects(_halo())
+    across = "left" if share < 0.1 else "right" if share > 0.9 else "center"
+    return (0, 6 if largest else -6), {"ha": across, "va": "bottom" if largest else "top"}
 
 
 def draw_deformed(axes: Any, view: View, values: FloatArray, scale: Scale, by: Deformation) -> Any:
@@ -242,18 +241,6 @@ def _round(value: float) -> float:
     """
     unit = 10.0 ** math.floor(math.log10(value))
     return max(step * unit for step in (1.0, 2.0, 5.0) if step * unit <= value * (1 + 1e-12))
-
-
-def draw_walls(axes: Any, view: AnyView, segments: FloatArray, bright: bool) -> None:
-    """Draw segments where cells meet over a map, within its outline; bright ones on the dark colours of errors."""
-    lines = LineCollection(list(segments), linewidths=0.5, colors="w" if bright else "k", alpha=0.45)
-    clip(axes.add_collection(lines, autolim=False), axes, view)
-
-
-def draw_seams(axes: Any, view: View, curves: Sequence[FloatArray], bright: bool) -> None:
-    """Draw where one material ends and another begins, within the outline of a map."""
-    lines = LineCollection(list(curves), linewidths=1.0, colors="w" if bright else INK, linestyles=(0, (4, 2)))
-    clip(axes.add_collection(lines, autolim=False), axes, view)
 
 
 def mark_walls(axes: Any, curves: Sequence[Any], positions: Sequence[FloatArray]) -> None:

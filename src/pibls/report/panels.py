@@ -18,7 +18,7 @@ from pibls.report.quantities import (
     quantities,
     richer_of,
 )
-from pibls.report.views import AnyView, CloudView, View, time_slices, varying
+from pibls.report.views import View, time_slices, varying
 from pibls.solution import Solution
 from pibls.solution.posterior import known_posterior
 
@@ -30,7 +30,7 @@ class Panel:
     """One quantity over one plane, or along one or more lines."""
 
     quantity: PictureQuantity
-    views: tuple[AnyView, ...]
+    views: tuple[View, ...]
     reference: PictureQuantity | None = None
 
     @property
@@ -41,9 +41,8 @@ class Panel:
     @property
     def title(self) -> str:
         """Its quantity and place, in words."""
-        views = [view for view in self.views if not isinstance(view, CloudView)]
-        if len(views) > 1:
-            return f"{self.quantity.title} for {len(views)} values of {varying(views)}"
+        if len(self.views) > 1:
+            return f"{self.quantity.title} for {len(self.views)} values of {varying(self.views)}"
         place = self.views[0].place
         return f"{self.quantity.title} at {place}" if place else self.quantity.title
 
@@ -58,7 +57,7 @@ def choose_panels(
     what: str | sp.Expr,
     field: Any,
     given: Any,
-    views: tuple[AnyView, ...],
+    views: tuple[View, ...],
     owner: str,
     look: Look,
     *,
@@ -83,7 +82,7 @@ def choose_panels(
     return [[panel for row in rows for panel in row]] if one_map else rows
 
 
-def _kinds(solution: Solution, views: tuple[AnyView, ...], known: bool) -> list[str]:
+def _kinds(solution: Solution, views: tuple[View, ...], known: bool) -> list[str]:
     """Return the kinds of panels of a solution: itself, its error, and its deviation where no band shows it."""
     kinds = ["solution"]
     if known or solution.richer is not None:
@@ -110,14 +109,14 @@ def _check_kind(solution: Solution, what: str, field: Any, exact: Any, owner: st
         known_posterior(solution)
 
 
-def _rows(drawn: list[PictureQuantity], known: list[PictureQuantity], views: tuple[AnyView, ...]) -> list[list[Panel]]:
+def _rows(drawn: list[PictureQuantity], known: list[PictureQuantity], views: tuple[View, ...]) -> list[list[Panel]]:
     first, pairs = views[0], list(zip_longest(drawn, known))
     if len(first.names) == 1:
         return [[Panel(quantity, views, exact) for quantity, exact in pairs]]
     if len(views) > 1:
         return [[Panel(quantity, (view,)) for view in views] for quantity in drawn]
     rows = [[Panel(quantity, views) for quantity in drawn]]
-    if isinstance(first, View) and not first.in_space and not drawn[0].magnitude:
+    if not first.in_space and not drawn[0].magnitude:
         lines = time_slices(first)
         rows.append([Panel(quantity, lines, exact) for quantity, exact in pairs])
     return rows

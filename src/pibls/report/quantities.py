@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -163,8 +163,7 @@ def richer_of(solution: Solution) -> Solution:
             f"This solution by {solution.diagnostics.method} has no estimated error at points, which rests on a "
             "second, richer network. Use pibls.solve, which makes one."
         )
-    network, weights = solution.richer
-    return replace(solution, network=network, weights=weights, richer=None, points=None)
+    return solution.richer_solution
 
 
 def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> PictureQuantity:

@@ -38,7 +38,8 @@ class View:
     @property
     def place(self) -> str:
         """The fixed coordinates in words, such as ``z = 0.5``."""
-        return _place(self.domain, self.fixed)
+        named = ((lettered(self.domain.coordinates[axis].name), value) for axis, value in self.fixed.items())
+        return ", ".join(f"{name} = {value:.4g}" for name, value in named)
 
     @property
     def in_space(self) -> bool:
@@ -58,7 +59,7 @@ class View:
     @cached_property
     def points(self) -> FloatArray:
         """All points of the grid, rows of the picture one after the other."""
-        return self.lift(np.stack([g.ravel() for g in np.meshgrid(*self.grids)], axis=1))
+        return self.lift(crossings(self.grids))
 
     @cached_property
     def inside(self) -> BoolArray:
@@ -75,9 +76,13 @@ class View:
 
     def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a function on the grid, with NaN outside the domain: a row of n, or an (n, n) picture."""
+        return self.filled(tolerant(function, self.points[self.inside]))
+
+    def filled(self, inner: FloatArray) -> FloatArray:
+        """Return values at the points in the domain on the whole grid."""
         values = np.full(len(self.points), np.nan)
-        values[self.inside] = tolerant(function, self.points[self.inside])
-        return values.reshape((self.n,) * len(self.axes))
+        values[self.inside] = inner
+        return values.reshape((self.n,) * len(self.names))
 
     @cached_property
     def outline(self) -> list[FloatArray]:
@@ -102,7 +107,7 @@ class View:
         values = values[tuple(distance_transform_edt(np.isnan(values), return_indices=True)[1])]
         found = []
         for kind in np.unique(values)[1:]:
-            found += self._curves(values >= kind, 0, partial(_at_least, kinds, kind))
+            found += self._curves(values >= kind, 0, partial(lambda kind, X: kinds(X) >= kind, kind))
         return found
 
     def _curves(self, mask: BoolArray, margin: int, holds: Callable[[FloatArray], Any]) -> list[FloatArray]:
@@ -127,48 +132,48 @@ class View:
         return found
 
 
-def _at_least(function: Callable[[FloatArray], FloatArray], value: float, X: FloatArray) -> BoolArray:
-    return np.asarray(function(X) >= value)
+def crossings(grids: Sequence[FloatArray]) -> FloatArray:
+    """Return the points at which the lines of a grid cross, those of the first coordinate one after the other."""
+    return np.stack([grid.ravel() for grid in np.meshgrid(*grids)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
-class CloudView:
+class CloudView(View):
     """The points of a point cloud in one or two dimensions: there is nothing between them to show."""
 
-    domain: DomainLike
-    positions: FloatArray
-    place = ""
-    in_space = True
+    outline = ()  # type: ignore[assignment]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coordinates."""
-        return tuple(symbol.name for symbol in self.domain.coordinates)
+    def in_space(self) -> bool:
+        """Whether lengths along all coordinates can be compared."""
+        return True
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
         """Lowest and highest value of each coordinate."""
-        return tuple((float(column.min()), float(column.max())) for column in self.positions.T)
+        return tuple((float(grid.min()), float(grid.max())) for grid in self.grids)
 
-    @property
+    @cached_property
+    def points(self) -> FloatArray:
+        """The points from left to right."""
+        atoms: FloatArray = self.domain.atoms  # type: ignore[attr-defined]
+        return atoms[np.lexsort(atoms.T[::-1])]
+
+    @cached_property
     def grids(self) -> tuple[FloatArray, ...]:
         """The values of each coordinate."""
-        return tuple(self.positions.T)
+        return tuple(self.points.T)
 
     def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a function at the points."""
-        return tolerant(function, self.positions)
+        return tolerant(function, self.points)
 
 
 @dataclass(frozen=True, eq=False)
-class CutView:
+class CutView(View):
     """A straight line through space from one point to another, with points at equal distances."""
 
-    domain: DomainLike
     ends: FloatArray  # (2, d): both ends, in all coordinates
-    fixed: Mapping[int, float]  # the time, by number of its coordinate
-    n: int
-    in_space = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -177,37 +182,13 @@ class CutView:
         return (f"distance from {start} towards {end}",)
 
     @property
-    def place(self) -> str:
-        """The time, if there is one, as ``t = 0.5``."""
-        return _place(self.domain, self.fixed)
-
-    @property
     def limits(self) -> tuple[tuple[float, float], ...]:
         """The distances at both ends."""
         return ((0.0, float(np.linalg.norm(self.ends[1] - self.ends[0]))),)
 
-    @cached_property
-    def grids(self) -> tuple[FloatArray, ...]:
-        """Distances from the first end."""
-        return (np.linspace(*self.limits[0], self.n),)
-
     def lift(self, positions: FloatArray) -> FloatArray:
         """Return distances, one row each, as points of the domain's coordinates."""
         return np.asarray(self.ends[0] + positions / self.limits[0][1] * (self.ends[1] - self.ends[0]))
-
-    def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return a function along the line, with NaN outside the domain."""
-        points = self.lift(self.grids[0][:, None])
-        values, inside = np.full(self.n, np.nan), np.asarray(self.domain.contains(points), dtype=bool)
-        values[inside] = tolerant(function, points[inside])
-        return values
-
-
-AnyView = View | CloudView | CutView
-
-
-def _place(domain: DomainLike, fixed: Mapping[int, float]) -> str:
-    return ", ".join(f"{lettered(domain.coordinates[axis].name)} = {value:.4g}" for axis, value in fixed.items())
 
 
 def _point(place: FloatArray) -> str:
@@ -233,8 +214,8 @@ def cut_views(domain: DomainLike, along: Any, at: object, n: int | None, owner: 
     found = []
     for time in times:
         full = np.hstack([ends, np.tile(list(time.values()), (2, 1))])
-        found.append(CutView(domain, full, time, 400 if n is None else n))
-    if not any(np.isfinite(view.evaluate(lambda X: np.zeros(len(X)))).any() for view in found):
+        found.append(CutView(domain, (), time, 400 if n is None else n, full))
+    if not any(view.inside.any() for view in found):
         raise InputError(
             f"The line that 'along' gives to {owner} has no points in {shorten(domain)}. It goes from "
             f"{_point(ends[0])} to {_point(ends[1])}; the bounds are {domain.bounds.tolist()}."
@@ -242,14 +223,15 @@ def cut_views(domain: DomainLike, along: Any, at: object, n: int | None, owner: 
     return tuple(found)
 
 
-def _cloud_view(domain: DomainLike, atoms: FloatArray, at: object, owner: str) -> CloudView:
-    if at is not None or len(domain.coordinates) > 2:
+def _cloud_view(domain: DomainLike, at: object, owner: str) -> CloudView:
+    axes = tuple(range(len(domain.coordinates)))
+    if at is not None or len(axes) > 2:
         raise InputError(
             f"{owner} cannot slice a point cloud: it shows all points of one in 1 or 2 dimensions. "
-            f"Got one in {len(domain.coordinates)} dimensions and at={shorten(at)}. Evaluate the solution at points of "
-            "your own instead."
+            f"Got one in {len(axes)} dimensions and at={shorten(at)}. Evaluate the solution at points of your own "
+            "instead."
         )
-    return CloudView(domain, atoms[np.lexsort(atoms.T[::-1])])
+    return CloudView(domain, axes, {}, 0)
 
 
 def tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) -> FloatArray:
@@ -266,7 +248,7 @@ def tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) -
         return values
 
 
-def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> tuple[View, ...] | tuple[CloudView]:
+def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> tuple[View, ...]:
     """Return the views that show a domain best, given the coordinates that the user fixed.
 
     One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
@@ -280,9 +262,8 @@ def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> t
     >>> [view.place for view in choose_views(box * TimeInterval(t, 0, 3), {"x": 0.25}, None, "plot")]
     ['x = 0.25, t = 0', 'x = 0.25, t = 1', 'x = 0.25, t = 2', 'x = 0.25, t = 3']
     """
-    atoms = getattr(domain, "atoms", None)
-    if atoms is not None:
-        return (_cloud_view(domain, atoms, at, owner),)
+    if getattr(domain, "atoms", None) is not None:
+        return (_cloud_view(domain, at, owner),)
     chosen = _chosen(domain, at, owner)
     coordinates = list(domain.coordinates)
     space = [coordinates.index(symbol) for symbol in domain.space if coordinates.index(symbol) not in chosen]
@@ -321,7 +302,7 @@ def time_slices(view: View) -> tuple[View, ...]:
     return tuple(View(view.domain, (space,), {**view.fixed, time: value}, 2 * view.n) for value in times)
 
 
-def varying(views: Sequence[View | CutView]) -> str:
+def varying(views: Sequence[View]) -> str:
     """Return the name of the coordinate whose fixed value differs between views."""
     first, second = views[:2]
     axis = next(axis for axis, value in first.fixed.items() if second.fixed[axis] != value)
@@ -366,7 +347,7 @@ def _levels(name: str, value: Any, bounds: FloatArray, owner: str) -> list[float
     return sorted({check_number(key, item, owner, minimum=low, maximum=high, remedy=remedy) for item in items})
 
 
-def cell_walls(network: CellNetwork, view: View | CloudView) -> FloatArray:
+def cell_walls(network: CellNetwork, view: View) -> FloatArray:
     """Return where cells meet in a view: positions (k,) along a line, segments (k, 2, 2) from end to end in a plane.
 
     Each is where one box was halved, so that none is drawn twice.
@@ -376,9 +357,9 @@ def cell_walls(network: CellNetwork, view: View | CloudView) -> FloatArray:
     # Cells in space last all the time.
     lasting = np.broadcast_to(bounds[network.dimension :], (len(boxes), len(bounds) - network.dimension, 2))
     boxes = np.concatenate([boxes, lasting], axis=1)
-    axes, fixed = (view.axes, view.fixed) if isinstance(view, View) else (tuple(range(len(bounds))), {})
+    axes = view.axes
     shown = np.isin(network.tree[:, 0], axes)
-    for axis, value in fixed.items():
+    for axis, value in view.fixed.items():
         low, high = boxes[:, axis].T
         # A point on a wall belongs to the cell below it, as in the network.
         shown &= ((low < value) | (low == bounds[axis, 0])) & ((value <= high) | (high == bounds[axis, 1]))

@@ -40,13 +40,10 @@ def to_vtk(solution: Solution, path: str | Path, times: Any = None, n: int | Non
     series = target.suffix.lower() == ".pvd"
     chosen = _times(solution, times, series)
     if not series:
-        mesh = CellMesh(solution, next(iter(chosen), None), pieces)
-        return write_file(target, mesh.to_meshio(meshio).write)
-    names = []
-    for number, time in enumerate(chosen):
-        mesh = CellMesh(solution, time, pieces)
-        names.append(target.with_name(f"{target.stem}_{number:04d}.vtu"))
-        write_file(names[-1], mesh.to_meshio(meshio).write)
+        return write_file(target, CellMesh(solution, next(iter(chosen), None), pieces).to_meshio(meshio).write)
+    names = [target.with_name(f"{target.stem}_{number:04d}.vtu") for number in range(len(chosen))]
+    for name, time in zip(names, chosen, strict=True):
+        write_file(name, CellMesh(solution, time, pieces).to_meshio(meshio).write)
     # The list comes last: whoever opens it finds all that it names.
     text = _collection(names, chosen, " ".join(solution.problem.field_names))
     return write_file(target, lambda place: place.write_text(text, encoding="utf-8"))
@@ -117,11 +114,10 @@ class CellMesh:
         if getattr(self.solution.problem.domain, "atoms", None) is not None:
             raise InputError("to_vtk needs a domain with an inside, and a point cloud has none. Use to_csv.")
         if isinstance(network, EvolvedCells):
-            cells = network.space.boxes(bounds[:-1])
-            return cells[(network.space.tree[:, 0] < 0) & (network.space.tree[:, 1] < network.space.tree[:, 2])]
+            return network.space.cell_boxes(bounds[:-1])
         if not isinstance(network, CellNetwork):
             return bounds[None, : self.axes]
-        boxes = network.boxes(bounds)[(network.tree[:, 0] < 0) & (network.tree[:, 1] < network.tree[:, 2])]
+        boxes = network.cell_boxes(bounds)
         if self.time is not None:
             low, high = boxes[:, -1].T
             # A time on a wall belongs to the cells below it, as in the network.
@@ -167,10 +163,10 @@ class CellMesh:
             mixed = starts[inside[corners].any(axis=1) & ~whole]
             simplices = np.concatenate([mixed[:, None] + path for path in _paths(strides)])
             offset = sum(map(len, points))
-            cut = _clipped(simplices, inside, points[0], owners[0], holds, offset)
-            points.append(cut.points)
-            owners.append(cut.owners)
-            found.setdefault(_SIMPLEX[m], []).append((cut.corners, kind))
+            clipped, added, cells_of = _clipped(simplices, inside, points[0], owners[0], holds, offset)
+            points.append(added)
+            owners.append(cells_of)
+            found.setdefault(_SIMPLEX[m], []).append((clipped, kind))
         cells = {shape: np.concatenate([own for own, _ in many]) for shape, many in found.items()}
         kinds = {shape: np.concatenate([np.full(len(o), k) for o, k in many]) for shape, many in found.items()}
         return np.concatenate(points), np.concatenate(owners), cells, kinds
@@ -218,15 +214,6 @@ def _paths(strides: IntArray) -> Iterator[IntArray]:
         yield np.concatenate([[0], np.cumsum(strides[list(order)])])
 
 
-@dataclass(frozen=True, eq=False)
-class _Clipped:
-    """Simplices and the points that were made for them."""
-
-    corners: IntArray
-    points: FloatArray
-    owners: IntArray
-
-
 def _clipped(
     simplices: IntArray,
     inside: BoolArray,
@@ -234,8 +221,11 @@ def _clipped(
     owners: IntArray,
     holds: Callable[[FloatArray, IntArray], BoolArray],
     offset: int,
-) -> _Clipped:
-    """Return the part of simplices in which something holds, as simplices; new points are numbered from an offset."""
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return the part of simplices in which something holds as simplices, and points made for them with their cells.
+
+    New points are numbered from an offset.
+    """
     m = simplices.shape[1] - 1
     # Inner corners first, each kind by number: neighbours cut their common face alike.
     order = np.lexsort((simplices, ~inside[simplices]), axis=1)
@@ -270,9 +260,8 @@ def _clipped(
         if len(group):
             made += _prism([[group[:, i], *(cut(group, i, j) for j in range(k, m + 1))] for i in range(k)])
     new = start + share[:, None] * way
-    return _Clipped(
-        _upright(np.concatenate(made), np.concatenate([points, np.empty((offset - len(points), m)), new])), new, cells
-    )
+    every = np.concatenate([points, np.empty((offset - len(points), m)), new])
+    return _upright(np.concatenate(made), every), new, cells
 
 
 def _upright(simplices: IntArray, points: FloatArray) -> IntArray:

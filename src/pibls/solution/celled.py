@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +17,6 @@ from pibls.problem.evaluate import Function
 _FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together
 ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
-
-
-class _Crowd(NamedTuple):
-    """The samples of a cell with several parts, the part that each is in, and the size of the cell."""
-
-    samples: FloatArray
-    owners: IntArray
-    scale: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,20 +132,9 @@ class CellNetwork:
         return int(self.reference.dimension)
 
     @property
-    def features(self) -> int:
-        """Number of weights in all, per field."""
-        return int(len(self.centers) * self.reference.size)
-
-    @property
     def cells(self) -> int:
         """Number of parts of cells."""
         return len(self.centers)
-
-    @cached_property
-    def center(self) -> FloatArray:
-        """The middle of the cells."""
-        low, high = (self.centers - self.halves).min(axis=0), (self.centers + self.halves).max(axis=0)
-        return np.asarray((low + high) / 2)
 
     @cached_property
     def depth(self) -> int:
@@ -232,18 +212,18 @@ class CellNetwork:
         return nearest
 
     @cached_property
-    def _crowds(self) -> dict[tuple[int, int], _Crowd]:
+    def _crowds(self) -> dict[tuple[int, int], tuple[FloatArray, IntArray, FloatArray]]:
         return {}
 
-    def _crowd(self, cell: int, side: int) -> _Crowd:
-        """Return the samples of a cell of one kind, sorted for search once; all, if there are none."""
+    def _crowd(self, cell: int, side: int) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return the samples of one kind in a cell, or all if there are none, their parts, and the size of the cell."""
         if (cell, side) not in self._crowds:
             first, stop = self.tree[cell, 1:]
             own = (self.owners >= first) & (self.owners < stop)
             there = own & (self.kinds[self.owners] == side) if self.branch is not None else own
             own = there if there.any() else own
             scale = self.halves[first:stop].max(axis=0)
-            self._crowds[cell, side] = _Crowd(self.samples[own], self.owners[own], scale)
+            self._crowds[cell, side] = self.samples[own], self.owners[own], scale
         return self._crowds[cell, side]
 
     def evaluate(
@@ -295,12 +275,16 @@ class CellNetwork:
                 found[half, axis, 1 - side] = self.cuts[number]
         return found
 
+    def cell_boxes(self, bounds: FloatArray) -> FloatArray:
+        """Return the bounds of every cell that has parts, shape (cells, d, 2), from those of the first box."""
+        return self.boxes(bounds)[(self.tree[:, 0] < 0) & (self.tree[:, 1] < self.tree[:, 2])]
+
     def spread(self, bounds: FloatArray, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return about ``n`` random points, equally many in every cell, at least a few, and the volume of each.
 
         Points that are even over the domain miss what happens in small cells. Some may be outside the domain.
         """
-        boxes = self.boxes(bounds)[(self.tree[:, 0] < 0) & (self.tree[:, 1] < self.tree[:, 2])]
+        boxes = self.cell_boxes(bounds)
         count = max(_FEWEST, n // len(boxes))
         low, high = (np.repeat(side, count, axis=0) for side in (boxes[..., 0], boxes[..., 1]))
         X = np.random.default_rng(seed).uniform(low, high)

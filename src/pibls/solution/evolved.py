@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class EvolvedNetwork:
             self.coefficients.ndim == 4
             and self.breaks.shape == (pieces[0] + 1,)
             and self.transform.shape == (nodes, pieces[-1])
-            and bool((np.diff(self.breaks) > 0).all())
+            and is_increasing(self.breaks)
             and (self.frame is None or (len(self.frame) == 3 and self.dimension == 2 and self.frame[2] > 0))
         )
         if not fits:
@@ -84,12 +83,6 @@ class EvolvedNetwork:
     def features(self) -> int:
         """Number of features in space."""
         return len(self.transform)
-
-    @cached_property
-    def center(self) -> FloatArray:
-        """The middle of the features in space, and of the time."""
-        middle = [] if self.space is None else np.asarray(self.space.center).tolist()
-        return np.array([*middle, (self.breaks[0] + self.breaks[-1]) / 2])
 
     def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
@@ -172,11 +165,28 @@ def _series(
     breaks: FloatArray, coefficients: FloatArray, times: FloatArray, order: int
 ) -> Iterator[tuple[Any, FloatArray, FloatArray]]:
     """Yield, piece by piece, which times are in it, polynomials there, and their coefficients, differentiated."""
-    times = np.clip(times, breaks[0], breaks[-1])
-    pieces = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(coefficients) - 1)
+    pieces = pieces_of(breaks, times)
     for piece in np.unique(pieces):
-        rows, width, own = np.flatnonzero(pieces == piece), breaks[piece + 1] - breaks[piece], coefficients[piece]
-        if order:
-            own = np.polynomial.legendre.legder(own, order) * (2.0 / width) ** order
-        place = 2.0 * (times[rows] - breaks[piece]) / width - 1.0
-        yield rows, np.polynomial.legendre.legvander(place, len(own) - 1), own
+        rows = np.flatnonzero(pieces == piece)
+        yield rows, *legendre_series(breaks, int(piece), coefficients[piece], times[rows], order)
+
+
+def is_increasing(breaks: FloatArray) -> bool:
+    """Tell whether the ends of pieces in time are finite numbers that follow one another."""
+    return bool(np.isfinite(breaks).all() and (np.diff(breaks) > 0).all())
+
+
+def pieces_of(breaks: FloatArray, times: FloatArray) -> IntArray:
+    """Return the number of the piece that each time is in, or nearest to."""
+    return np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(breaks) - 2)
+
+
+def legendre_series(
+    breaks: FloatArray, piece: int, coefficients: FloatArray, times: FloatArray, order: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return Legendre polynomials of a piece at times, and coefficients of the derivative of a series of them."""
+    width, times = breaks[piece + 1] - breaks[piece], np.clip(times, breaks[0], breaks[-1])
+    if order:
+        coefficients = np.polynomial.legendre.legder(coefficients, order) * (2.0 / width) ** order
+    place = 2.0 * (times - breaks[piece]) / width - 1.0
+    return np.polynomial.legendre.legvander(place, len(coefficients) - 1), coefficients

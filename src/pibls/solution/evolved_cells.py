@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import MultiIndex
 from pibls.solution.celled import ENTRIES, CellNetwork
+from pibls.solution.evolved import is_increasing, legendre_series, pieces_of
 
 __all__ = ["EvolvedCells"]
 
@@ -50,9 +50,8 @@ class EvolvedCells:
 
     def __post_init__(self) -> None:
         steps = len(self.breaks) - 1
-        series = steps * self.size
-        fits = self.breaks.ndim == 1 and steps > 0 and self.size > 0 and bool((np.diff(self.breaks) > 0).all())
-        if not fits or self.space.size % series or not np.isfinite(self.breaks).all():
+        fits = self.breaks.ndim == 1 and steps > 0 and self.size > 0 and is_increasing(self.breaks)
+        if not fits or self.space.size % (steps * self.size):
             raise FeatureError(
                 f"The arrays of EvolvedCells must fit together: {len(self.breaks)} increasing breaks, {self.size} "
                 f"fields and {self.space.size} coefficients. Use those of one solve."
@@ -64,27 +63,15 @@ class EvolvedCells:
         return self.space.dimension + 1
 
     @property
-    def cells(self) -> int:
-        """Number of cells in space."""
-        return self.space.cells
-
-    @property
     def degree(self) -> int:
         """Degree of the series."""
         return self.space.size // (self.size * (len(self.breaks) - 1)) - 1
-
-    @cached_property
-    def center(self) -> FloatArray:
-        """The middle of the cells, and of the time."""
-        middle = (self.space.centers.min(axis=0) + self.space.centers.max(axis=0)) / 2
-        return np.append(middle, (self.breaks[0] + self.breaks[-1]) / 2)
 
     def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
-        times = np.clip(X[:, -1], self.breaks[0], self.breaks[-1])
-        pieces = np.clip(np.searchsorted(self.breaks, times, side="right") - 1, 0, len(self.breaks) - 2)
+        pieces = pieces_of(self.breaks, X[:, -1])
         parts = self.space.locate(X[:, :-1])
         # All points of one cell and step have the same coefficients: one product of matrices serves them.
         order = np.lexsort((pieces, parts))
@@ -93,25 +80,20 @@ class EvolvedCells:
         for group in np.split(order, changes) if len(X) else []:
             for rows in (group[start : start + most] for start in range(0, len(group), most)):
                 part, piece = int(parts[rows[0]]), int(pieces[rows[0]])
-                for index, values in self._at(X[rows, :-1], times[rows], part, piece, wanted).items():
+                for index, values in self._at(X[rows], part, piece, wanted).items():
                     result[index][rows] = values
         return result
 
-    def _at(
-        self, X: FloatArray, times: FloatArray, part: int, piece: int, wanted: list[MultiIndex]
-    ) -> dict[MultiIndex, FloatArray]:
+    def _at(self, X: FloatArray, part: int, piece: int, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points of one cell and one step."""
-        half, width = self.space.halves[part], self.breaks[piece + 1] - self.breaks[piece]
-        place = 2.0 * (times - self.breaks[piece]) / width - 1.0
-        count = (self.degree + 1) * self.size
+        half, count = self.space.halves[part], (self.degree + 1) * self.size
         own = self.space.weights[part, piece * count : (piece + 1) * count].reshape(self.degree + 1, -1)
-        local = (X - self.space.centers[part]) / half
+        local = (X[:, :-1] - self.space.centers[part]) / half
         nodes = self.space.nodes(local, list(dict.fromkeys(index[:-1] for index in wanted)))
         found = {}
         for index in wanted:
             *along, order = index
-            series = np.polynomial.legendre.legder(own, order) * (2.0 / width) ** order if order else own
-            polynomials = np.polynomial.legendre.legvander(place, len(series) - 1)
+            polynomials, series = legendre_series(self.breaks, piece, own, X[:, -1], order)
             places = nodes[index[:-1]] @ series.reshape(len(series) * self.size, -1).T
             values = np.einsum("nd,ndf->nf", polynomials, places.reshape(len(X), len(series), self.size))
             found[index] = values / np.prod(half ** np.array(along))
@@ -119,8 +101,7 @@ class EvolvedCells:
 
     def boxes(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return low and high ends of every cell over every step, shape (boxes, coordinates) each."""
-        leaves = (self.space.tree[:, 0] < 0) & (self.space.tree[:, 1] < self.space.tree[:, 2])
-        cells = self.space.boxes(bounds[:-1])[leaves]
+        cells = self.space.cell_boxes(bounds[:-1])
         steps = np.stack([self.breaks[:-1], self.breaks[1:]], axis=1)
         every = np.concatenate(
             [np.repeat(cells, len(steps), axis=0), np.tile(steps[:, None], (len(cells), 1, 1))], axis=1

@@ -196,8 +196,7 @@ def statement_of(problem: Problem, condition: Any) -> Statement:
             raise InputError(f"There are {len(problem.equations)} equations. Got the position {condition} instead.")
         condition = problem.equations[condition]
     if isinstance(condition, AnyCondition):
-        equations = tuple(s for s in problem.statements if s.is_equation)
-        statement = condition_statements(condition, 0, problem.domain, equations, problem.equations)[0]
+        statement = condition_statements(condition, 0, problem.laws)[0]
     else:
         form = lowered(condition, problem.domain, "residual", normals=False)
         statement = Statement("equation", 0, form, Interior())

@@ -29,6 +29,7 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.evolved_cells import EvolvedCells
 
 Arrays = dict[str, FloatArray]
+Functions = Mapping[str, Callable[..., Any]]  # data functions by name
 RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork | EvolvedCells
 Network = RicherNetwork | DeepNetwork
 _MOST_COMBINED = 50
@@ -70,14 +71,12 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     return record
 
 
-def _cells_from(
-    record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
-) -> CellNetwork:
+def _cells_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Functions) -> CellNetwork:
     reference = network_from(record["cells"], arrays)
     if not isinstance(reference, BroadNetwork):
         raise ValueError("the network of the cells is not a broad one")
-    tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
-    network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
+    own: dict[str, Any] = {name: arrays[f"cell_{name}"] for name in _CELLS}
+    network = CellNetwork(reference, **own | {name: _whole(own[name]) for name in ("tree", "owners")})
     if "kinds" not in record:
         return network.checked()
     symbols = _symbols(record["kinds"]["coordinates"])
@@ -97,19 +96,15 @@ def _whole(array: FloatArray) -> IntArray:
 
 
 def network_from(
-    record: Mapping[str, Any],
-    arrays: Mapping[str, FloatArray],
-    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Functions = MappingProxyType({})
 ) -> Network:
     """Rebuild a network from :func:`network_record`."""
     if "space" in record:
         space = None if record["space"] is None else network_from(record["space"], arrays)
         if not isinstance(space, BroadNetwork | None):
             raise ValueError("the features in space are not a broad network")
-        velocity, low, length = record.get("frame", (0.0, 0.0, 0.0))
-        frame = (float(velocity), float(low), float(length)) if "frame" in record else None
-        transform, breaks, coefficients = (arrays[name] for name in _PATH)
-        return EvolvedNetwork(space, transform, breaks, coefficients, frame)
+        frame: Any = tuple(map(float, record["frame"])) if "frame" in record else None
+        return EvolvedNetwork(space, frame=frame, **{name: arrays[name] for name in _PATH})
     if "evolved" in record:
         return EvolvedCells(_cells_from(record["evolved"], arrays, functions), arrays["breaks"], int(record["fields"]))
     if "cells" in record:
@@ -134,17 +129,14 @@ def network_from(
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
     """Return a problem as a record; points of conditions go into ``arrays``."""
     exact = None if problem.exact is None else {name: encode(value) for name, value in problem.exact.items()}
+    truth = {name: encode(sp.sympify(value, strict=True)) for name, value in (problem.truth or {}).items()}
     return {
         "coordinates": [symbol.name for symbol in problem.domain.coordinates],
-        "domain": problem.domain.to_dict(_encode_shape),  # type: ignore[attr-defined]
+        "domain": problem.domain.to_dict(_encode_shape),
         "equations": [encode(equation) for equation in problem.equations],
         "conditions": [_condition_record(c, f"condition_{i}", arrays) for i, c in enumerate(problem.conditions)],
         "exact": exact,
-    } | ({} if problem.truth is None else {"truth": _truth_record(problem)})
-
-
-def _truth_record(problem: Problem) -> dict[str, Any]:
-    return {name: encode(sp.sympify(value, strict=True)) for name, value in (problem.truth or {}).items()}
+    } | ({} if problem.truth is None else {"truth": truth})
 
 
 def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict[str, Any]:
@@ -198,119 +190,110 @@ def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
     return _region_record(on)
 
 
-@dataclass(frozen=True)
-class Domains:
-    """Reads the domains of a file: equal ones once, and not so many combinations that finding their boundaries is long.
+def check_combinations(count: int) -> None:
+    """Refuse so many combinations of shapes that finding their boundaries takes long."""
+    if count > _MOST_COMBINED:
+        raise FileFormatError(
+            f"The problem combines {count} shapes, and files hold up to {_MOST_COMBINED}. Make one Outline of their "
+            "rings."
+        )
 
-    >>> Domains(()).check({"shape": "Combination", "first": {}, "second": {}})
+
+def combinations(record: Any) -> int:
+    """Return how many combinations of shapes the record of a domain has.
+
+    >>> combinations({"shape": "Combination", "first": {}, "second": {}})
+    1
     """
+    todo, count = [record], 0
+    while todo:
+        entry = todo.pop()
+        count += isinstance(entry, dict) and entry.get("shape") == "Combination"
+        below = entry.values() if isinstance(entry, dict) else entry
+        todo += [value for value in below if isinstance(value, dict | list)]
+    return count
+
+
+@dataclass(eq=False)
+class _ProblemReader:
+    """Reads the problem of a file, equal domains of it once."""
 
     symbols: tuple[sp.Symbol, ...]
+    arrays: Mapping[str, FloatArray]
+    functions: Functions
+    written: Written
     known: dict[str, Domain] = field(default_factory=dict)
-    combined: list[Any] = field(default_factory=list)
+    combined: int = 0
 
-    def read(self, record: Any) -> Domain:
+    def expression(self, tree: Any) -> Any:
+        """Return an expression, which adds to what the problem may be written with."""
+        found = decode(tree, self.symbols, self.functions)
+        self.written.add(found)
+        return found
+
+    def by_name(self, trees: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return expressions by name, if there are any."""
+        return None if trees is None else {name: self.expression(tree) for name, tree in trees.items()}
+
+    def domain(self, record: Any) -> Domain:
         """Return the domain of a record."""
         key = json.dumps(record, sort_keys=True)
         if key not in self.known:
-            self.check(record)
+            self.combined += combinations(record)
+            check_combinations(self.combined)
             self.known[key] = Domain.from_dict(record, self.symbols, _decode_shape)
         return self.known[key]
 
-    def check(self, record: Any) -> None:
-        """Count the combinations of one more domain, and refuse too many."""
-        todo = [record]
-        while todo:
-            entry = todo.pop()
-            if isinstance(entry, dict) and entry.get("shape") == "Combination":
-                self.combined.append(entry)
-            below = entry.values() if isinstance(entry, dict) else entry
-            todo += [value for value in below if isinstance(value, dict | list)]
-        if len(self.combined) > _MOST_COMBINED:
-            raise FileFormatError(
-                f"The problem combines {len(self.combined)} shapes, and files hold up to {_MOST_COMBINED}. Make one "
-                "Outline of their rings."
-            )
+    def condition(self, record: Mapping[str, Any], key: str) -> AnyCondition:
+        """Return a condition, whose arrays have a key."""
+        kind, settings = record["kind"], {"weight": record["weight"], "exact": record["exact"]}
+        if kind == "Periodic":
+            named = {symbol.name: symbol for symbol in self.symbols}
+            coordinate = named[record["coordinate"]]
+            return Periodic(self.expression(record["u"]), coordinate, record["derivatives"], **settings)
+        if kind == "Mean":
+            return Mean(self.expression(record["u"]), record["value"], **settings)
+        if kind == "Interface":
+            where = record["on"]
+            on = self.domain(where["shape"]) if "shape" in where else self.expression(where["condition"])
+            equations = [self.expression(tree) for tree in record["equations"]]
+            return Interface(equations, on, weight=record["weight"])
+        if kind == "Observation":
+            return self._observation(record, key, settings)
+        place = self._place(record["on"])
+        return Condition(self.expression(record["equation"]), place, label=str(kind), **settings)
+
+    def _observation(self, record: Mapping[str, Any], key: str, settings: dict[str, Any]) -> Observation:
+        points, values, noise, times = (self.arrays.get(f"{key}_{name}") for name in _MEASURED)
+        if values is None or (points is None and "regions" not in record):
+            raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
+        settings |= {"loss": record.get("loss", "squares"), "times": times}
+        if "columns" in record:
+            settings["columns"] = tuple(map(str, record["columns"]))
+        if "regions" in record:
+            regions = [self._place(region) for region in record["regions"]]
+            settings["regions"] = [regions[number] for number in record["region_of"]]
+        return Observation(self.expression(record["u"]), points, values, noise, **settings)
+
+    def _place(self, record: Any) -> Any:
+        if record is None:
+            return None
+        if "initial" in record:
+            return INITIAL
+        if "points" in record:
+            return self.arrays[record["points"]]
+        domain = self.domain(record["domain"])
+        return _part(domain, record["part"]) if "part" in record else domain
 
 
-def problem_from(
-    record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
-) -> Problem:
+def problem_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Functions) -> Problem:
     """Rebuild a problem from :func:`problem_record`."""
     symbols = _symbols(record["coordinates"])
-    domains = Domains(symbols)
-    written = Written(len(symbols))
-
-    def read(tree: Any) -> Any:
-        expression = decode(tree, symbols, functions)
-        written.add(expression)
-        return expression
-
-    domain = domains.read(record["domain"])
-    conditions = [
-        _condition_from(c, f"condition_{i}", arrays, domains, read) for i, c in enumerate(record["conditions"])
-    ]
-    exact = None if record["exact"] is None else {name: read(tree) for name, tree in record["exact"].items()}
-    truth = {name: read(tree) for name, tree in record["truth"].items()} if "truth" in record else None
-    return Problem([read(tree) for tree in record["equations"]], domain, conditions, exact, truth)
-
-
-def _condition_from(
-    record: Mapping[str, Any],
-    key: str,
-    arrays: Mapping[str, FloatArray],
-    domains: Domains,
-    read: Callable[[Any], Any],
-) -> AnyCondition:
-    settings: dict[str, Any] = {"weight": record["weight"], "exact": record["exact"]}
-    if record["kind"] == "Periodic":
-        named = {symbol.name: symbol for symbol in domains.symbols}
-        return Periodic(read(record["u"]), named[record["coordinate"]], record["derivatives"], **settings)
-    if record["kind"] == "Mean":
-        return Mean(read(record["u"]), record["value"], **settings)
-    if record["kind"] == "Interface":
-        where = record["on"]
-        on = domains.read(where["shape"]) if "shape" in where else read(where["condition"])
-        return Interface([read(tree) for tree in record["equations"]], on, weight=record["weight"])
-    if record["kind"] == "Observation":
-        return _observation_from(record, key, arrays, domains, read, settings)
-    place = _place_from(record["on"], arrays, domains)
-    return Condition(read(record["equation"]), place, label=str(record["kind"]), **settings)
-
-
-def _observation_from(
-    record: Mapping[str, Any],
-    key: str,
-    arrays: Mapping[str, FloatArray],
-    domains: Domains,
-    read: Callable[[Any], Any],
-    settings: dict[str, Any],
-) -> Observation:
-    points, values, noise, times = (arrays.get(f"{key}_{name}") for name in _MEASURED)
-    if values is None or (points is None and "regions" not in record):
-        raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
-    settings |= {"loss": record.get("loss", "squares"), "times": times}
-    if "columns" in record:
-        settings["columns"] = tuple(map(str, record["columns"]))
-    if "regions" in record:
-        regions = [_region_from(region, domains) for region in record["regions"]]
-        settings["regions"] = [regions[number] for number in record["region_of"]]
-    return Observation(read(record["u"]), points, values, noise, **settings)
-
-
-def _region_from(record: Mapping[str, Any], domains: Domains) -> Any:
-    domain = domains.read(record["domain"])
-    return _part(domain, record["part"]) if "part" in record else domain
-
-
-def _place_from(record: Any, arrays: Mapping[str, FloatArray], domains: Domains) -> Any:
-    if record is None:
-        return None
-    if "initial" in record:
-        return INITIAL
-    if "points" in record:
-        return arrays[record["points"]]
-    return _region_from(record, domains)
+    reader = _ProblemReader(symbols, arrays, functions, Written(len(symbols)))
+    domain = reader.domain(record["domain"])
+    conditions = [reader.condition(own, f"condition_{i}") for i, own in enumerate(record["conditions"])]
+    exact, truth = reader.by_name(record["exact"]), reader.by_name(record.get("truth"))
+    return Problem([reader.expression(tree) for tree in record["equations"]], domain, conditions, exact, truth)
 
 
 def _encode_shape(expression: sp.Expr) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_integer, check_number
 from pibls.errors import FileFormatError, InputError
-from pibls.solution.diagnostics import from_plain, to_plain
+from pibls.solution.diagnostics import built, from_plain, to_plain
 from pibls.solution.field_functions import gather
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def posterior_record(posterior: Posterior | None, arrays: dict[str, FloatArray])
     if posterior is None:
         return None
     arrays["posterior"] = posterior.factor
-    plain = to_plain({"prior": posterior.prior, "evidence": posterior.evidence, "degrees": posterior.degrees})
-    return {**plain, "noise": dict(posterior.noise)}
+    return dict(to_plain({name: getattr(posterior, name) for name in ("prior", "evidence", "degrees", "noise")}))
 
 
 def posterior_from(record: Mapping[str, Any] | None, arrays: Mapping[str, FloatArray]) -> Posterior | None:
@@ -99,10 +98,7 @@ def posterior_from(record: Mapping[str, Any] | None, arrays: Mapping[str, FloatA
     factor, weights = arrays["posterior"], arrays["weights"]
     if factor.ndim != 2 or factor.shape[0] != weights.size:
         raise FileFormatError("The posterior of the file does not belong to its weights. Save the solution again.")
-    noise = {str(name): float(value) for name, value in record["noise"].items()}
-    # Files of earlier versions do not tell degrees.
-    degrees = float(from_plain(record.get("degrees", float("inf"))))
-    return Posterior(factor, float(record["prior"]), noise, float(record["evidence"]), degrees)
+    return built(Posterior, {"factor": factor, **from_plain(record)})
 
 
 CHUNK_ENTRIES = 2**22  # values of nodes that are computed at once
@@ -149,7 +145,7 @@ def _by_nodes(
     zero = (0,) * len(solution.coordinate_names)
     step = max(1, CHUNK_ENTRIES // solution.network.size)
     result = {}
-    for i, function in enumerate(solution._field_functions):
+    for i, function in enumerate(solution.field_functions):
         inside = ~np.isnan(function(points, outside=outside))
         kept = points[inside]
         # One chunk at least, be it empty: it has as many rows as others.

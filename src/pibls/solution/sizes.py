@@ -9,7 +9,6 @@ not zero, however small, and counts by its own size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,9 +132,8 @@ def errors_by_field(solution: Solution, X: FloatArray, roots: FloatArray) -> dic
     names, estimate = solution.problem.field_names, solution.error_estimate or 0.0
     if len(names) == 1 or solution.richer is None or not np.isfinite(estimate):
         return dict.fromkeys(names, estimate)
-    (network, weights), wanted = solution.richer, [(name, (0,) * X.shape[1]) for name in names]
-    richer = replace(solution, network=network, weights=weights, richer=None)
-    own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in (solution, richer))
+    wanted, both = [(name, (0,) * X.shape[1]) for name in names], (solution, solution.richer_solution)
+    own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in both)
     sizes = reference_sizes(solution.problem, {name: float(linalg.norm(roots * own[name])) for name in names})
     found = {n: float(linalg.norm(roots * (own[n] - other[n]))) / (sizes[n] or 1.0) for n in names}
     worst = max(found.values())

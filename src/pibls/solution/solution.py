@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -109,13 +109,14 @@ class Solution(Measurable, WaysOut):
             ``(n,)`` for one field, ``{name: (n,)}`` for several; complex for complex fields.
         """
         points, shaped = gather(self.coordinate_names, X, named, "solution", more)
-        values: dict[str, Any] = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        values: dict[str, Any] = {f.field: shaped(f(points, outside=outside)) for f in self.field_functions}
         for name, (real, imaginary) in pairs_of(values).items():
             values[name] = values.pop(real) + 1j * values.pop(imaginary)
         return values if len(values) > 1 else next(iter(values.values()))
 
     @cached_property
-    def _field_functions(self) -> tuple[FieldFunction, ...]:
+    def field_functions(self) -> tuple[FieldFunction, ...]:
+        """The fields as functions, in order."""
         zero = (0,) * len(self.coordinate_names)
         return tuple(FieldFunction(self, name, zero) for name in self.problem.field_names)
 
@@ -206,10 +207,8 @@ class Solution(Measurable, WaysOut):
         factor = credible_factor(level, known_posterior(self).degrees)
         deviation = self.standard_deviation(X, outside=outside, **named)
         value = self(X, outside=outside, **named)
-        if isinstance(value, dict):
-            ends = [{k: value[k] + sign * factor * deviation[k] for k in value} for sign in (-1, 1)]
-            return ends[0], ends[1]
-        return value - factor * deviation, value + factor * deviation
+        low, high = (_by_field(lambda v, d, by=by: v + by * d, value, deviation) for by in (-factor, factor))
+        return low, high
 
     def derivative(self, field: Any, *coordinates: Any) -> FieldFunction | ComplexFunction:
         """Return a derivative of a field as a function, such as ``derivative(u, x, x)`` for ∂²u/∂x².
@@ -282,12 +281,15 @@ class Solution(Measurable, WaysOut):
                 f"This solution by {self.diagnostics.method} has no error field, which rests on a second, richer "
                 "network. Use pibls.solve, which makes one."
             )
+        here, there = (solution(X, outside=outside, **named) for solution in (self, self.richer_solution))
+        return _by_field(lambda own, other: np.abs(own - other), here, there)
+
+    @property
+    def richer_solution(self) -> Solution:
+        """The solution by the richer network of the error estimate, which must be there."""
+        assert self.richer is not None
         network, weights = self.richer
-        other = replace(self, network=network, weights=weights, richer=None, points=None)
-        here, there = (solution(X, outside=outside, **named) for solution in (self, other))
-        if isinstance(here, dict):
-            return {name: np.abs(here[name] - there[name]) for name in here}
-        return np.abs(here - there)
+        return replace(self, network=network, weights=weights, richer=None, points=None)
 
     @cached_property
     def error_estimates(self) -> Mapping[str, float]:
@@ -338,14 +340,14 @@ class Solution(Measurable, WaysOut):
         """
         X, roots = self.spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
-        values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        own = {f.field: float(linalg.norm(roots * exact[f.field])) for f in self._field_functions}
+        values = self.evaluate(X, [(f.field, f.multi_index) for f in self.field_functions])
+        own = {f.field: float(linalg.norm(roots * exact[f.field])) for f in self.field_functions}
         sizes = reference_sizes(self.problem, own)
         if 0.0 in sizes.values():
             raise ProblemError(
                 "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
             )
-        pairs = zip(self._field_functions, values, strict=True)
+        pairs = zip(self.field_functions, values, strict=True)
         return float(max(linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
     def spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -381,3 +383,10 @@ class Solution(Measurable, WaysOut):
         told = facts(self.summary().items())
         residuals = [(k, f"{r.rms:.1e}", f"{r.max:.1e}") for k, r in self.diagnostics.residuals.items()]
         return told + table(["residual of", "rms", "max"], residuals) if residuals else told
+
+
+def _by_field(function: Callable[..., Any], *values: Any) -> Any:
+    """Return a function of the values of the only field, or of those of each by name."""
+    if isinstance(values[0], dict):
+        return {name: function(*(own[name] for own in values)) for name in values[0]}
+    return function(*values)

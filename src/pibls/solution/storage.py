@@ -26,9 +26,11 @@ from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
 from pibls.solution.json_records import (
     Arrays,
-    Domains,
+    Functions,
     Network,
     RicherNetwork,
+    check_combinations,
+    combinations,
     network_from,
     network_record,
     problem_from,
@@ -76,7 +78,7 @@ def save(solution: Solution, path: str | Path) -> Path:
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
     check_pieces(members[_RECORD], "JSON", "The record of the solution")
-    Domains(solution.problem.domain.coordinates).check(record["problem"]["domain"])
+    check_combinations(combinations(record["problem"]["domain"]))
     if len(members[_RECORD]) > _LARGEST_RECORD:
         raise FileFormatError(
             f"The record of the solution has {len(members[_RECORD])} bytes, and up to {_LARGEST_RECORD} can be read "
@@ -99,11 +101,7 @@ def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
 
 
 def _richer_from(
-    record: Any,
-    arrays: Mapping[str, FloatArray],
-    problem: Problem,
-    source: Path,
-    data: Mapping[str, Callable[..., Any]],
+    record: Any, arrays: Mapping[str, FloatArray], problem: Problem, source: Path, data: Functions
 ) -> tuple[RicherNetwork, FloatArray] | None:
     if record is None:
         return None
@@ -158,7 +156,7 @@ def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
         raise FileFormatError(f"{target} cannot be written: {error.strerror or error}.{remedy}") from error
 
 
-def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None) -> Solution:
+def load(path: str | Path, data: Functions | None = None) -> Solution:
     """Read a solution that :meth:`Solution.save` wrote.
 
     Parameters
@@ -188,9 +186,8 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     _check_version(record, source)
     try:
         _show(record)
-        arrays = {
-            n.removesuffix(".npy"): _array(c, n.removesuffix(".npy")) for n, c in members.items() if n.endswith(".npy")
-        }
+        names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")]
+        arrays = {name: _array(members[f"{name}.npy"], name) for name in names}
         problem = problem_from(record["problem"], arrays, data or {})
         network = network_from(record["network"], arrays, data or {})
         _check_fit(problem, network, arrays["weights"], source)

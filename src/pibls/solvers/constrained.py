@@ -7,7 +7,7 @@ from typing import final
 
 from pibls.errors import InputError, SolveError
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, is_torch, pad
-from pibls.solvers.inputs import check_matrix, check_rhs, check_ridge, column_norms
+from pibls.solvers.inputs import check_matrix, check_rhs, check_system, column_norms
 from pibls.solvers.solver import Factorisation, Solver, computing, require_workspace
 from pibls.solvers.svd import decompose
 
@@ -37,23 +37,22 @@ def constrained(
     ridge
         λ ≥ 0, one number or one per column.
     """
-    matrix = check_matrix(matrix, _OWNER)
+    matrix, root, rows, columns = check_system(matrix, ridge, _OWNER)
     constraints = check_matrix(constraints, _OWNER, name="constraints")
-    root = check_ridge(ridge, matrix, _OWNER)
     if constraints.shape[1] != matrix.shape[1] or is_torch(constraints) != is_torch(matrix):
         raise InputError(
             f"The 'constraints' parameter of {_OWNER} must have the columns of 'matrix' ({matrix.shape[1]}), in the "
             f"same array library. Got shape {tuple(constraints.shape)} of {type(constraints).__name__} instead."
         )
-    rows, columns = (int(n) for n in matrix.shape)
     require_workspace(rows, columns, 4.0 * (rows + columns) * columns + 4.0 * constraints.shape[0] * columns, _OWNER)
     with computing():
         scale = _common_scale(matrix, constraints)
         space = NullSpace.of(constraints, scale)
         rotated = space.rotate(column_major(matrix, root))
         free = None if space.rank == columns else solver.factorise(rotated[:, space.rank :], overwrite=True)
-        together = _stacked(matrix, constraints, space, root)
-        soft = solver.factorise(together, overwrite=True)
+        heavy = _WEIGHT * space.row_scale[:, None] * constraints
+        together = array_namespace(matrix).concat([heavy, column_major(matrix, root)])
+        soft = solver.factorise(column_major(together), overwrite=True)
     return ConstrainedFactorisation(
         name=f"constrained {solver.name}",
         shape=(rows, columns),
@@ -204,13 +203,6 @@ class ConstrainedFactorisation:
                 f"(values up to {float(size[column]):.2e}, tolerance {_TOLERANCE:.0e}). Remove the contradiction, "
                 "use more features, or impose the condition in the least-squares sense."
             )
-
-
-def _stacked(matrix: Array, constraints: Array, space: NullSpace, root: Array | None) -> Array:
-    """Return weighted constraints above the matrix and its ridge rows."""
-    xp = array_namespace(matrix)
-    rows = _WEIGHT * space.row_scale[:, None] * constraints
-    return column_major(xp.concat([rows, column_major(matrix, root)]))
 
 
 def _common_scale(matrix: Array, constraints: Array) -> Array:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
-import array_api_compat
 import numpy as np
+from array_api_compat import array_namespace as array_namespace
 
 Array = Any
 EPS = float(np.finfo(np.float64).eps)
@@ -145,11 +145,6 @@ def dense(array: Array) -> Dense:
     return _Torch() if is_torch(array) else Dense()
 
 
-def array_namespace(array: Array) -> Any:
-    """Return the array-API namespace of an array."""
-    return array_api_compat.array_namespace(array)
-
-
 def pad(block: Array, rows: int) -> Array:
     """Return a new block with zero rows appended up to ``rows``."""
     xp = array_namespace(block)
@@ -168,10 +163,8 @@ def column_major(matrix: Array, diagonal: Array | None = None) -> Array:
     [[1.0, 2.0], [3.0, 0.0], [0.0, 4.0]]
     """
     rows, columns = matrix.shape
-    if diagonal is None:
-        target = dense(matrix).workspace(rows, columns, matrix)
-    else:
-        target = dense(matrix).workspace(rows + columns, columns, matrix)
+    target = dense(matrix).workspace(rows if diagonal is None else rows + columns, columns, matrix)
+    if diagonal is not None:
         target[rows:, :] = 0.0
         index = array_namespace(matrix).arange(columns, device=matrix.device)
         target[rows + index, index] = diagonal

@@ -31,6 +31,8 @@ from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
 from pibls.solvers.stacks import library, placed, transposed, triangular, zeros
 
+Pair = tuple[Array, Array]
+"""Arrays that belong to the first and to the second of two fronts, as stacks."""
 RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
 
@@ -218,8 +220,11 @@ class Elimination(Protocol):
     def shifted(self, front: Front, shifts: Array) -> Front:
         """Return fronts over other sums: old ones are the matrix of each front times new ones."""
 
-    def joined(self, one: Front, two: Front, join: Join) -> Factor:
-        """Join fronts pair by pair and eliminate the unknowns that only they share."""
+    def joined(self, one: Front, two: Front, join: Join, counts: Pair) -> Factor:
+        """Join fronts pair by pair and eliminate the unknowns that only they share.
+
+        ``counts`` are the weights with which least squares holds the sums of each front near zero.
+        """
 
     def last(self, front: Front, counts: Array) -> Factor:
         """Eliminate the sums of whole trees, and how much they count."""
@@ -230,7 +235,7 @@ class Elimination(Protocol):
     def moved(self, right: Array, shifts: Array) -> Array:
         """Return the right-hand sides of shifted fronts."""
 
-    def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
+    def union(self, one: Array, two: Array, given: Pair, join: Join, counts: Pair) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
 
     def whole(self, right: Array, given: Array, counts: Array) -> Array:

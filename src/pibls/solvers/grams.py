@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from pibls.errors import SolveError
 from pibls.limits import require_time
 from pibls.solvers.dense import Array
-from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, LeafSystem, Load
+from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, LeafSystem, Load, Pair
 from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
 from pibls.solvers.stacks import cholesky, conditions, library, placed, transposed, triangular, zeros
@@ -83,14 +83,15 @@ class Rotated(Factor):
     def lifted(self, system: LeafSystem, load: Load) -> tuple[Array, Array]:
         """Return right-hand sides of own unknowns and of fronts from those of the rows."""
         del system
-        count, _, sides = load.rows.shape
-        given = [to_host(own) for own in (load.equation, load.rows, load.heavy)]
-        every = np.concatenate([*given, np.zeros((count, self.own, sides))], axis=1)
-        right = np.asfortranarray(every.transpose(1, 0, 2).reshape(-1, count * sides))
-        turned, _, _ = lapack.dormqr("L", "T", *self.reflectors, right, 64 * max(64, right.shape[1]))
-        turned = turned.reshape(-1, count, sides).transpose(1, 0, 2)
+        (columns, scales), own = self.reflectors, self.own
+        given = np.concatenate([to_host(part) for part in (load.equation, load.rows, load.heavy)], axis=1)
+        count, rows, sides = given.shape
+        right = np.zeros((len(columns), count * sides), order="F")
+        right[:rows] = given.transpose(1, 0, 2).reshape(rows, -1)
+        turned = lapack.dormqr("L", "T", columns, scales, right, 64 * max(64, right.shape[1]), overwrite_c=True)[0]
+        turned = turned[: own + len(self.rest)].reshape(-1, count, sides).transpose(1, 0, 2)
         device = None if isinstance(load.rows, np.ndarray) else load.rows.device
-        return placed(turned[:, : self.own], device), placed(self.rest.T @ turned[:, self.own :], device)
+        return placed(turned[:, :own], device), placed(self.rest.T @ turned[:, own:], device)
 
 
 @dataclass(frozen=True)
@@ -133,24 +134,25 @@ class Grams:
         return found
 
     def _rotated(self, system: LeafSystem) -> Rotated:
-        rows, own = to_host(system.all_rows[0]), system.own
+        rows, own, order = to_host(system.all_rows[0]), system.own, np.arange(system.own)
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
-        ridge = np.diag(np.full(own, RIDGE))
-        columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
-        factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own)
-        order = np.arange(own)
-        if lapack.dtrcon(np.triu(factored[:own]) / np.linalg.norm(columns, axis=0))[0] < _DEFICIENT:
+        columns, scales = _reflected(rows)
+        known = np.triu(columns[:own, :own]) / np.linalg.norm(rows[:, :own], axis=0)
+        if len(rows) < own or not lapack.dtrcon(known)[0] >= _DEFICIENT:
             # In this order the last pivots show what nothing determines.
-            factored, order, scales, _, _ = lapack.dgeqp3(columns, 64 * own)
-            order = order - 1
-        others = np.asfortranarray(np.vstack([rows[:, own:], np.zeros((own, rows.shape[1] - own))]))
-        turned, _, _ = lapack.dormqr("L", "T", factored, scales, others, 64 * max(64, others.shape[1]))
-        rest = turned[own:]
-        left = Front((rest.T @ rest)[None], np.square(rows[:, own:]).sum(axis=0)[None]).placed(self.device)
-        triangle, coupling = np.asfortranarray(np.triu(factored[:own]))[None], turned[None, :own]
+            rows = np.vstack([rows, np.eye(own, rows.shape[1]) * RIDGE])
+            order = lapack.dgeqp3(rows[:, :own], 64 * own)[1] - 1
+            columns, scales = _reflected(np.hstack([rows[:, order], rows[:, own:]]))
+        rest = np.triu(columns[own : rows.shape[1], own:])
+        front = Front((rest.T @ rest)[None], np.square(rows[:, own:]).sum(axis=0)[None])
+        triangle, coupling = np.asfortranarray(np.triu(columns[:own, :own]))[None], columns[None, :own, own:]
         if self.device is not None:
-            triangle, coupling = placed(triangle, self.device), placed(coupling, self.device)
-        return Rotated(triangle, coupling, left, (factored, scales), rest, order)
+            front, triangle, coupling = (
+                front.placed(self.device),
+                placed(triangle, self.device),
+                placed(coupling, self.device),
+            )
+        return Rotated(triangle, coupling, front, (columns, scales), rest, order)
 
     def scaled(self, front: Front, units: Array) -> Front:
         """Return fronts over unknowns in other units: old ones are new ones times units."""
@@ -170,7 +172,7 @@ class Grams:
         sizes[:, :count] = (sizes[:, None, :count] @ (shifts * shifts))[:, 0]
         return Front(rows, sizes)
 
-    def joined(self, one: Front, two: Front, join: Join) -> Factor:
+    def joined(self, one: Front, two: Front, join: Join, counts: Pair) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
         count, width = len(one.rows), join.gone + join.left
         require_time(count * join.gone * width**2)
@@ -192,8 +194,8 @@ class Grams:
             gram[:, :sums, first], gram[:, first, :sums] = -own, -transposed(own)
             gram[:, :sums, :sums] = own[:, :, :sums]
             gram[:, second[:, None], second] += two.rows
-        ends, starts, squares = join.gone + np.arange(sums), np.arange(sums), map(np.square, join.counts)
-        first, second = (placed(own, self.device) for own in squares)
+        ends, starts = join.gone + np.arange(sums), np.arange(sums)
+        first, second = (own * own for own in counts)
         gram[:, ends, ends] += first
         gram[:, starts, starts] += first + second
         gram[:, starts, ends] -= first
@@ -225,15 +227,14 @@ class Grams:
         count = shifts.shape[1]
         return library(right).concat([transposed(shifts) @ right[:, :count], right[:, count:]], axis=1)
 
-    def union(self, one: Array, two: Array, given: tuple[Array, Array], join: Join) -> Array:
+    def union(self, one: Array, two: Array, given: Pair, join: Join, counts: Pair) -> Array:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
         (first, second), sums = join.places, join.sums
         found = zeros((len(one), join.gone + join.left, one.shape[2]), one)
         found[:, first] = one
         found[:, :sums] = -one[:, :sums]
         found[:, second] += two
-        weights = (placed(np.square(counts)[:, None], self.device) for counts in join.counts)
-        own, other = (weight * value for weight, value in zip(weights, given, strict=True))
+        own, other = ((weights * weights)[:, :, None] * value for weights, value in zip(counts, given, strict=True))
         found[:, join.gone : join.gone + sums] += own
         found[:, :sums] += other - own
         return found
@@ -266,6 +267,11 @@ def _gram(rows: Array, own: int) -> Array:
     gram[:, columns, :own], gram[:, :own, columns] = beside, transposed(beside)
     gram[:, columns, columns] = np.square(values)
     return gram
+
+
+def _reflected(rows: Array) -> tuple[Array, Array]:
+    """Return the triangle of rows with the reflectors below it, and the scales of these."""
+    return lapack.dgeqrf(rows, 64 * rows.shape[1])[:2]  # type: ignore[no-any-return]
 
 
 def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:

@@ -27,6 +27,12 @@ def check_matrix(matrix: object, owner: str, *, name: str = "matrix") -> Array:
     return array
 
 
+def check_system(matrix: object, ridge: object, owner: str) -> tuple[Array, Array | None, int, int]:
+    """Return a checked matrix, √λ for every column or None, and the numbers of rows and columns."""
+    array = check_matrix(matrix, owner)
+    return array, check_ridge(ridge, array, owner), *(int(number) for number in array.shape)
+
+
 def check_rhs(rhs: object, rows: int, like: Array, owner: str, *, name: str = "rhs") -> Array:
     """Return a right-hand side of shape (rows,) or (rows, k) in the library of ``like``, or refuse it."""
     array = _as_float64(name, rhs, owner)

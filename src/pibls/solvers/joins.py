@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray
-
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 
 
@@ -41,12 +39,10 @@ class Join:
     # gone, left: how many unknowns are eliminated, and how many are left
     gone: int
     left: int
-    counts: tuple[FloatArray, FloatArray]  # for each front, how much each of its sums, which should be zero, counts
+    sums: int  # number of sums
 
     @classmethod
-    def of(
-        cls, shared: tuple[Any, Any], others: tuple[Any, Any], left: int, counts: tuple[FloatArray, FloatArray]
-    ) -> Join:
+    def of(cls, shared: tuple[Any, Any], others: tuple[Any, Any], left: int, sums: int) -> Join:
         """Make the union of two fronts.
 
         Parameters
@@ -58,18 +54,17 @@ class Join:
             any number for columns to eliminate.
         left
             How many unknowns are left beside the sums.
-        counts
-            For each front, how much each sum counts.
+        sums
+            Number of sums of each front.
 
         Examples
         --------
         Two fronts of a sum and two unknowns each share the first one:
 
-        >>> join = Join.of(([1], [1]), ([-1, 0], [-1, 1]), 2, (np.ones(1), np.ones(1)))
+        >>> join = Join.of(([1], [1]), ([-1, 0], [-1, 1]), 2, 1)
         >>> [place.tolist() for place in join.places], join.gone, join.left
         ([[2, 1, 3], [0, 1, 4]], 2, 3)
         """
-        sums = len(counts[0])
         gone = sums + len(shared[0])
         places = []
         for own, rest, first in zip(shared, others, (gone, 0), strict=True):
@@ -78,12 +73,7 @@ class Join:
             place[sums:] = np.asarray(rest) + gone + sums
             place[own] = sums + np.arange(len(own))
             places.append(place)
-        return cls((places[0], places[1]), gone, sums + left, counts)
-
-    @property
-    def sums(self) -> int:
-        """Number of sums."""
-        return len(self.counts[0])
+        return cls((places[0], places[1]), gone, sums + left, sums)
 
     @cached_property
     def runs(self) -> tuple[list[tuple[slice, slice]], list[tuple[slice, slice]]]:

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from pibls.checks import check_number, check_seed
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, dense, pad
-from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.inputs import check_system, column_norms
 from pibls.solvers.mixing import Mixing
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
@@ -55,9 +55,7 @@ class LeastSquares:
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise H; with ``overwrite`` a Fortran-ordered float64 H without ridge is factorised in its own memory."""
-        matrix = check_matrix(matrix, "LeastSquares")
-        root = check_ridge(ridge, matrix, "LeastSquares")
-        rows, columns = (int(n) for n in matrix.shape)
+        matrix, root, rows, columns = check_system(matrix, ridge, "LeastSquares")
         height = rows if root is None else rows + columns
         in_place = overwrite and root is None and dense(matrix).in_place(matrix)
         small = min(height, columns) * columns
@@ -76,7 +74,7 @@ class LeastSquares:
             shape=(rows, columns),
             rank=core.rank,
             condition=_diagonal_ratio(orthogonal.triangle),
-            details={"cutoff": cutoff},
+            like=orthogonal.factors,
             orthogonal=orthogonal,
             core=core,
             mixing=mixing,
@@ -91,10 +89,6 @@ class URV(Factorisation):
     orthogonal: Householder
     core: _Core
     mixing: Mixing
-
-    @property
-    def _like(self) -> Array:
-        return self.orthogonal.factors
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
         rows, triangle = self.shape[0], self.orthogonal.triangle

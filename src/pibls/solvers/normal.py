@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, final
 from pibls.checks import check_choice
 from pibls.errors import InputError, SolveError
 from pibls.solvers.dense import Array, array_namespace, column_major, dense
-from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.inputs import check_system, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 
@@ -43,9 +43,7 @@ class NormalEquations:
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise the Gram matrix; H is needed later too, so a copy is kept, with ``overwrite`` H itself."""
-        matrix = check_matrix(matrix, "NormalEquations")
-        root = check_ridge(ridge, matrix, "NormalEquations")
-        rows, columns = (int(n) for n in matrix.shape)
+        matrix, root, rows, columns = check_system(matrix, ridge, "NormalEquations")
         dual = self.form == "dual" or (self.form == "auto" and rows < columns)
         side = rows if dual else columns
         require_workspace(rows, columns, 2.0 * side * side + (0.0 if overwrite else float(rows * columns)), self.name)
@@ -63,7 +61,7 @@ class NormalEquations:
             shape=(rows, columns),
             rank=side,
             condition=dense(factor).triangular_condition(factor),
-            details={"dual": float(dual)},
+            like=factor,
             matrix=matrix if overwrite else column_major(matrix),
             factor=factor,
             dual=dual,
@@ -78,10 +76,6 @@ class _Gram(Factorisation):
     matrix: Array
     factor: Array
     dual: bool
-
-    @property
-    def _like(self) -> Array:
-        return self.factor
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
         weights = self.matrix.T @ self._gram_solve(rhs) if self.dual else self._gram_solve(self.matrix.T @ rhs)

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from pibls.errors import SolveError
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, dense, pad
-from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.inputs import check_system, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 
@@ -27,9 +27,7 @@ class QR:
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise H; with ``overwrite`` a tall Fortran-ordered float64 H without ridge is used in place."""
-        matrix = check_matrix(matrix, "QR")
-        root = check_ridge(ridge, matrix, "QR")
-        rows, columns = (int(n) for n in matrix.shape)
+        matrix, root, rows, columns = check_system(matrix, ridge, "QR")
         height = rows if root is None else rows + columns
         wide = height < columns
         source = matrix.T if wide else matrix
@@ -46,6 +44,7 @@ class QR:
             shape=(rows, columns),
             rank=min(height, columns),
             condition=condition,
+            like=orthogonal.factors,
             orthogonal=orthogonal,
             wide=wide,
         )
@@ -58,10 +57,6 @@ class _Orthogonal(Factorisation):
 
     orthogonal: Householder
     wide: bool
-
-    @property
-    def _like(self) -> Array:
-        return self.orthogonal.factors
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
         rows, columns = self.shape

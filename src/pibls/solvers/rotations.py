@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import RIDGE, Factor, Front, LeafSystem, Load
+from pibls.solvers.elimination import RIDGE, Factor, Front, LeafSystem, Load, Pair
 from pibls.solvers.joins import Join
 
 
@@ -79,14 +79,14 @@ class Rotations:
         sizes[:, :count] = (sizes[:, None, :count] @ np.square(shifts))[:, 0]
         return Front(rows, sizes)
 
-    def joined(self, one: Front, two: Front, join: Join) -> Factor:
+    def joined(self, one: Front, two: Front, join: Join, counts: Pair) -> Factor:
         """Join fronts pair by pair and eliminate the unknowns that only they share."""
         places, sums, width = join.places, join.sums, join.gone + join.left
         parts = [np.zeros((len(own.rows), own.rows.shape[1] + sums, width)) for own in (one, two)]
-        for rows, front, place, counts in zip(parts, (one, two), places, join.counts, strict=True):
+        for rows, front, place, own in zip(parts, (one, two), places, counts, strict=True):
             count = front.rows.shape[1]
             rows[:, :count, place] = front.rows
-            rows[:, count + np.arange(sums), place[:sums]] = counts
+            rows[:, count + np.arange(sums), place[:sums]] = own
         # The sums of the first front are those of the union less those of the second.
         parts[0][:, :, :sums] = -parts[0][:, :, places[0][:sums]]
         return self._factor(np.concatenate(parts, axis=1), join.gone)
@@ -122,9 +122,10 @@ class Rotations:
         del shifts
         return right
 
-    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+    def union(self, one: FloatArray, two: FloatArray, given: Pair, join: Join, counts: Pair) -> FloatArray:
         """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
-        own, other = (counts[:, None] * value for counts, value in zip(join.counts, given, strict=True))
+        del join
+        own, other = (weights[:, :, None] * value for weights, value in zip(counts, given, strict=True))
         return np.concatenate([one, own, two, other], axis=1)
 
     def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:

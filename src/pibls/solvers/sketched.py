@@ -15,8 +15,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from pibls.checks import check_integer, check_seed
+from pibls.features.forms import slices
 from pibls.solvers.dense import EPS, Array, array_namespace, column_major, dense, pad
-from pibls.solvers.inputs import check_matrix, check_ridge, column_norms, to_library
+from pibls.solvers.inputs import check_system, column_norms, to_library
 from pibls.solvers.lstsq import URV, LeastSquares
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
@@ -43,9 +44,7 @@ class RowBlocks:
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield all rows, block by block, with their places."""
-        for start in range(0, self.shape[0], self.step):
-            own = slice(start, min(start + self.step, self.shape[0]))
-            yield own, self.make(own)
+        yield from ((own, self.make(own)) for own in slices(self.shape[0], self.step))
 
     def both(self, weights: Array, rhs: Array | None) -> tuple[Array, Array]:
         """Return e = H w, or e = z − H w for a right-hand side z, and Hᵀ e, in one pass over the rows."""
@@ -91,9 +90,7 @@ class Sketched:
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise a matrix that is in memory; it is kept for the passes, with ``overwrite`` without a copy."""
-        matrix = check_matrix(matrix, "Sketched")
-        root = check_ridge(ridge, matrix, "Sketched")
-        rows, columns = (int(number) for number in matrix.shape)
+        matrix, root, rows, columns = check_system(matrix, ridge, "Sketched")
         kept = overwrite and root is None
         require_workspace(rows, columns, (0 if kept else rows) * columns + 2.0 * self.height * columns**2, self.name)
         with computing():
@@ -104,53 +101,47 @@ class Sketched:
     def factorise_rows(self, rows: RowBlocks) -> Factorisation:
         """Factorise a matrix whose rows are made block by block."""
         with computing():
-            sketch = _Sketch(rows.shape, self.height, self.seed)
-            inner = LeastSquares(seed=self.seed).factorise(sketch.of(rows.blocks()), overwrite=True)
+            height = min(self.height * rows.shape[1], rows.shape[0])
+            sketch = _sketch(rows.blocks(), rows.shape[0], height, self.seed)
+            inner = LeastSquares(seed=self.seed).factorise(sketch, overwrite=True)
         assert isinstance(inner, URV)
         return _Refined(
             name=self.name,
             shape=rows.shape,
             rank=inner.rank,
             condition=inner.condition,
+            like=inner.like,
             rows=rows,
-            sketch=sketch,
             inner=inner,
-            passes=self.passes,
+            solver=self,
         )
 
 
-@final
-@dataclass(frozen=True)
-class _Sketch:
-    """Sums of the rows of each bucket, with random signs; rows that are next to each other are in different buckets."""
+def _sketch(blocks: Iterable[tuple[slice, Array]], rows: int, height: int, seed: int) -> Array:
+    """Return sums of the rows of each bucket, with random signs; neighbours are in different buckets.
 
-    shape: tuple[int, int]
-    share: int
-    seed: int
-
-    def of(self, blocks: Iterable[tuple[slice, Array]]) -> Array:
-        """Return the sketch of a matrix, or of right-hand sides, given in blocks of rows from the first to the last."""
-        height = min(self.share * self.shape[1], self.shape[0])
-        rng, sketch = check_seed(self.seed, "Sketched"), None
-        places, signs, used = np.empty(0, dtype=np.int64), np.empty(0), 0
-        for own, block in blocks:
-            if sketch is None:
-                sketch = dense(block).workspace(height, int(block.shape[1]), block)
-                sketch[:, :] = 0.0
-            if height == self.shape[0]:
-                sketch[own, :] = block
-                continue
-            start = 0
-            while start < block.shape[0]:
-                if used == len(places):
-                    places, signs, used = rng.permutation(height), rng.choice([-1.0, 1.0], size=height), 0
-                count = min(block.shape[0] - start, height - used)
-                at = to_library(places[used : used + count].astype(np.float64), block)
-                factors = to_library(signs[used : used + count, None], block)
-                xp = array_namespace(block)
-                sketch[xp.astype(at, xp.int64), :] += factors * block[start : start + count, :]
-                start, used = start + count, used + count
-        return sketch
+    The blocks of rows, of a matrix or of right-hand sides, come from the first to the last.
+    """
+    rng, sketch = check_seed(seed, "Sketched"), None
+    places, signs, used = np.empty(0, dtype=np.int64), np.empty(0), 0
+    for own, block in blocks:
+        if sketch is None:
+            sketch = dense(block).workspace(height, int(block.shape[1]), block)
+            sketch[:, :] = 0.0
+        if height == rows:
+            sketch[own, :] = block
+            continue
+        start = 0
+        while start < block.shape[0]:
+            if used == len(places):
+                places, signs, used = rng.permutation(height), rng.choice([-1.0, 1.0], size=height), 0
+            count = min(block.shape[0] - start, height - used)
+            at = to_library(places[used : used + count].astype(np.float64), block)
+            factors = to_library(signs[used : used + count, None], block)
+            xp = array_namespace(block)
+            sketch[xp.astype(at, xp.int64), :] += factors * block[start : start + count, :]
+            start, used = start + count, used + count
+    return sketch
 
 
 @final
@@ -159,26 +150,21 @@ class _Refined(Factorisation):
     """The factorised sketch of a matrix, with its rows."""
 
     rows: RowBlocks
-    sketch: _Sketch
     inner: URV
-    passes: int
-
-    @property
-    def _like(self) -> Array:
-        return self.inner.orthogonal.factors
+    solver: Sketched
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
-        xp, height, step = array_namespace(rhs), rhs.shape[0], self.rows.step
+        xp, height, most = array_namespace(rhs), rhs.shape[0], self.solver.passes
         rhs = pad(rhs, self.rows.shape[0])
-        places = (slice(start, min(start + step, rhs.shape[0])) for start in range(0, rhs.shape[0], step))
-        weights = self.inner.solve(self.sketch.of((own, rhs[own, :]) for own in places))
+        blocks = ((own, rhs[own, :]) for own in slices(rhs.shape[0], self.rows.step))
+        weights = self.inner.solve(_sketch(blocks, rhs.shape[0], self.inner.shape[0], self.solver.seed))
         # Below this a gradient is rounding: with the preconditioner columns have about unit norm.
         floor = EPS**2 * self.shape[1] * xp.sum(rhs * rhs, axis=0)
         residual, gradient = self.rows.both(weights, rhs)
         left, passes = self.inner.gathered(gradient), 1
-        while self.rank and passes < self.passes and bool(xp.any(xp.sum(left * left, axis=0) > floor)):
+        while self.rank and passes < most and bool(xp.any(xp.sum(left * left, axis=0) > floor)):
             before = xp.sum(left * left, axis=0)
-            found, used = self._step(left, floor, self.passes - passes)
+            found, used = self._step(left, floor, most - passes)
             better = weights + self.inner.spread(found)
             residual, gradient = self.rows.both(better, rhs)
             left, passes = self.inner.gathered(gradient), passes + used + 1

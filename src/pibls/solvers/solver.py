@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,7 +34,7 @@ class Factorisation(ABC):
     # estimate of the condition number of what was factorised, with columns scaled to unit norm where the solver scales
     # them. Past 1e16 it says only that H is singular to working precision
     condition: float
-    details: Mapping[str, float] = field(default_factory=dict)  # what else the solver has to report
+    like: Array  # an array of the library and device that the factors live on
 
     def solve(self, rhs: Array) -> Array:
         """Return the weights of shape (M,) for one right-hand side (N,), or (M, k) for k of them (N, k)."""
@@ -55,16 +55,11 @@ class Factorisation(ABC):
         return self._run(rhs)[1]
 
     def _run(self, rhs: Array) -> tuple[Array, Array]:
-        array = check_rhs(rhs, self.shape[0], self._like, f"{self.name}.solve")
+        array = check_rhs(rhs, self.shape[0], self.like, f"{self.name}.solve")
         block = array[:, None] if array.ndim == 1 else array
         with computing():
             pair = self._weights_and_residual(block)
         return (pair[0][:, 0], pair[1][:, 0]) if array.ndim == 1 else pair
-
-    @property
-    @abstractmethod
-    def _like(self) -> Array:
-        """An array of the library and device that the factors live on."""
 
     @abstractmethod
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 from pibls.checks import check_number
 from pibls.errors import SolveError
 from pibls.solvers.dense import EPS, Array, array_namespace, column_major, dense
-from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.inputs import check_system, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 
@@ -42,9 +42,7 @@ class SVD:
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Decompose H; both sets of singular vectors are kept, so ``overwrite`` saves no memory here."""
         del overwrite
-        matrix = check_matrix(matrix, "SVD")
-        root = check_ridge(ridge, matrix, "SVD")
-        rows, columns = (int(n) for n in matrix.shape)
+        matrix, root, rows, columns = check_system(matrix, ridge, "SVD")
         uniform = root is None or float(root[0]) == float(array_namespace(root).max(root)) == float(
             array_namespace(root).min(root)
         )
@@ -61,7 +59,7 @@ class SVD:
             shape=(rows, columns),
             rank=rank,
             condition=largest / smallest if smallest > 0 else float("inf"),
-            details={"cutoff": cutoff, "largest": largest, "smallest": smallest},
+            like=sigma,
             left=u[:rows, :rank],
             right=vt[:rank, :].T,
             sigma=sigma[:rank],
@@ -78,10 +76,6 @@ class _Truncated(Factorisation):
     right: Array
     sigma: Array
     damping: float
-
-    @property
-    def _like(self) -> Array:
-        return self.sigma
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
         projected = self.left.T @ rhs

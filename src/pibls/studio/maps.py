@@ -12,7 +12,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.report.quantities import Look, PictureQuantity, choose_fields, of_expression, quantities, value_of
-from pibls.report.views import View, cell_walls, choose_views
+from pibls.report.views import CloudView, View, cell_walls, choose_views
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.studio.streamlines import streamlines
@@ -59,9 +59,9 @@ def _views(solution: Solution, n: int) -> tuple[View, ...]:
         at[space[2]] = np.linspace(low, high, 11).tolist()
         return _inner(domain, at, n)
     views = choose_views(domain, at, 3 * n if len(space) < 2 else n, "the studio")
-    if not isinstance(views[0], View):
+    if isinstance(views[0], CloudView):
         raise InputError("The studio draws domains that have an inside, and this one is a cloud of points.")
-    return tuple(view for view in views if isinstance(view, View))
+    return views
 
 
 def _inner(domain: Any, at: dict[str, Any], n: int) -> tuple[View, ...]:
@@ -70,7 +70,7 @@ def _inner(domain: Any, at: dict[str, Any], n: int) -> tuple[View, ...]:
     found: list[View] = []
     for value in values:
         try:
-            found += [view for view in choose_views(domain, {name: value}, n, "the studio") if isinstance(view, View)]
+            found += choose_views(domain, {name: value}, n, "the studio")
         except InputError:
             continue
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text as printed
 from pibls.text.document import Table
 from pibls.text.domains import PosedDomain, read_region
-from pibls.text.expressions import read_condition, read_equation, read_expression
-from pibls.text.positions import suggestion
+from pibls.text.expressions import read_condition, read_equation
+from pibls.text.positions import Path, suggestion
 from pibls.text.tables import column, read_columns
 from pibls.text.vocabulary import Names
 
@@ -71,7 +71,7 @@ def _settings(table: Table, names: Names) -> dict[str, Any]:
 def _unknown(table: Table, names: Names) -> Any:
     """Return the expression of a condition: if none is given, the only field that is no unknown coefficient."""
     if "u" in table:
-        return read_expression(table.text("u"), names).expression
+        return table.formula(names, "u")
     whole = len(names.coordinates)
     states = [f for f in names.fields.values() if f.prior is None and f.start is None and len(f.args) == whole]
     if len(states) != 1:
@@ -79,9 +79,9 @@ def _unknown(table: Table, names: Names) -> Any:
     return states[0]
 
 
-def _value(table: Table, names: Names, key: str = "value") -> sp.Expr:
+def _value(table: Table, names: Names, key: str) -> sp.Expr:
     table.need(key, f"{key} = 0")
-    return read_expression(table.text(key), names).expression
+    return table.formula(names, key)
 
 
 def _placed(table: Table, place: PosedDomain, names: Names) -> Any:
@@ -105,14 +105,12 @@ def _rows(table: Table, key: str, names: Names) -> list[list[float]]:
 
 def read_parts(table: Table, key: str, place: PosedDomain, names: Names) -> Any:
     """Return the part of the boundary, or the parts together, that a key names."""
-    entries = table.strings(key)
-    single = isinstance(table.data[key], str)
-    paths: list[tuple[str | int, ...]] = [(key,)] if single else [(key, i) for i in range(len(entries))]
-    if not entries:
+    paths = table.paths(key)
+    if not paths:
         raise table.error(key, f"{key} must name a part of the boundary; leave it out for the whole boundary.")
-    if single and not _PART.fullmatch(entries[0]):
+    if paths == [(key,)] and not _PART.fullmatch(table.string(key)):
         return _where(table, key, place, names, None)
-    parts = [_part(table, path, entry.strip(), place) for path, entry in zip(paths, entries, strict=True)]
+    parts = [_part(table, path, place) for path in paths]
     if len(parts) == 1:
         return parts[0]
     if len({part.domain for part in parts}) > 1:
@@ -123,34 +121,24 @@ def read_parts(table: Table, key: str, place: PosedDomain, names: Names) -> Any:
     return union
 
 
-def _part(table: Table, path: tuple[str | int, ...], entry: str, place: PosedDomain) -> Part:
-    shape, _, name = entry.rpartition(".")
-    known = _parts(place)
+def _part(table: Table, path: Path, place: PosedDomain) -> Part:
+    """Return the part that a text names: one of space or time, a whole shape, or a part of a shape."""
+    entry = table.at(*path).strip()
+    named = {"boundary": place.domain.boundary, **place.space.parts}
+    named |= {part.name: part for part in (place.domain.initial, place.domain.final) if part is not None}
+    named |= {label: shape.boundary for label, shape in place.named.items()}
+    named |= {f"{label}.{name}": part for label, shape in place.named.items() for name, part in shape.parts.items()}
+    known = named | {f"{label}.boundary": shape.boundary for label, shape in place.named.items()}
     if entry in known:
         return known[entry]
-    named = [label for label in place.shapes if not label.startswith("#")]
-    if shape in named and name in place.shapes[shape].parts:
-        return place.shapes[shape].parts[name]
-    if shape in named and name == "boundary":
-        return place.shapes[shape].boundary
-    options = [*known, *(f"{label}.{part}" for label in named for part in place.shapes[label].parts)]
-    listed = f"The parts are {', '.join(options)}; or write a comparison such as x < 0.5."
-    hint = suggestion(entry, options, cut(listed, 300))
+    listed = f"The parts are {', '.join(named)}; or write a comparison such as x < 0.5."
+    hint = suggestion(entry, named, cut(listed, 300))
     raise table.document.error((*table.path, *path), f"The domain has no part {cut(repr(entry))}.{hint}")
-
-
-def _parts(place: PosedDomain) -> dict[str, Part]:
-    """Return the parts by the names they have in a file: those of space, of time, and whole shapes."""
-    parts = {"boundary": place.domain.boundary, **place.space.parts}
-    for part in (place.domain.initial, place.domain.final):
-        if part is not None:
-            parts[part.name] = part
-    return parts | {name: shape.boundary for name, shape in place.shapes.items() if not name.startswith("#")}
 
 
 def _where(table: Table, key: str, place: PosedDomain, names: Names, part: Part | None) -> Part:
     piece = table.text(key)
-    test = read_condition(piece, replace(names, fields={}))
+    test = read_condition(piece, names.plain)
     domain = part.domain if part is not None else place.space
     if not test.free_symbols <= set(domain.coordinates):
         domain = place.domain
@@ -162,63 +150,45 @@ def _where(table: Table, key: str, place: PosedDomain, names: Names, part: Part 
     return base.where(TextPredicate(test, domain.coordinates))
 
 
-def _condition(label: str, keys: tuple[str, ...], sides: Callable[[Table, Names], sp.Eq | sp.Expr]) -> Any:
-    """Return a reader of one kind of equation on a part of the boundary."""
-
-    def read(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
-        given = ("equation",) if "equation" in table else keys
-        table.allow(*(("label",) if label == "Condition" else ()), *given, *_PLACED)
-        if "equation" in table:
-            equation = read_equation(table.text("equation"), names)
-        else:
-            equation = table.attempt(None, sides, table, names)
-        on = _placed(table, place, names)
-        if label == "Initial":
-            if on is not None:
-                raise table.error(None, "An initial condition holds at the first time; leave out on, where and at.")
-            on = INITIAL
-        name = table.string("label", label) if label == "Condition" else label
-        return table.attempt(None, Condition, equation, on, label=name, **_settings(table, names))
-
-    return read
-
-
 def _equal(left: sp.Expr, right: sp.Expr) -> sp.Eq:
     return sp.Eq(left, right, evaluate=False)
 
 
-def _dirichlet(table: Table, names: Names) -> sp.Eq:
-    return _equal(_unknown(table, names), _value(table, names))
+# The keys of short forms beside the field, and the equation that they stand for.
+_SHORT: Mapping[str, tuple[tuple[str, ...], Callable[..., sp.Eq | sp.Expr]]] = {
+    "Dirichlet": (("value",), _equal),
+    "Neumann": (("value",), lambda u, value: _equal(normal_derivative(u), value)),
+    "Robin": (("alpha", "beta", "value"), lambda *given: Robin(*given).equation),
+    "Convection": (("h", "ambient"), lambda u, h, ambient: Convection(u, h=h, ambient=ambient).equation),
+    "Initial": (("value",), _equal),
+}
 
 
-def _neumann(table: Table, names: Names) -> sp.Eq:
-    return _equal(normal_derivative(_unknown(table, names)), _value(table, names))
-
-
-def _robin(table: Table, names: Names) -> sp.Eq | sp.Expr:
-    factors = (_value(table, names, key) for key in ("alpha", "beta", "value"))
-    return Robin(_unknown(table, names), *factors).equation
-
-
-def _convection(table: Table, names: Names) -> sp.Eq | sp.Expr:
-    film, ambient = (_value(table, names, key) for key in ("h", "ambient"))
-    return Convection(_unknown(table, names), h=film, ambient=ambient).equation
-
-
-def _general(table: Table, _: Names) -> sp.Eq:
-    missing: sp.Eq = table.need("equation", 'equation = "u + dn(u) = 1"')
-    return missing
+def _on_part(label: str, table: Table, place: PosedDomain, names: Names) -> AnyCondition:
+    """Return an equation on a part of the boundary, written out or as a short form."""
+    keys, make = _SHORT.get(label, ((), None))
+    given = ("u", *keys) if make is not None and "equation" not in table else ("equation",)
+    table.allow(*(("label",) if make is None else ()), *given, *_PLACED)
+    if make is None or "equation" in table:
+        table.need("equation", 'equation = "u + dn(u) = 1"')
+        equation = read_equation(table.text("equation"), names)
+    else:
+        equation = table.attempt(None, make, _unknown(table, names), *(_value(table, names, key) for key in keys))
+    on = _placed(table, place, names)
+    if label == "Initial":
+        if on is not None:
+            raise table.error(None, "An initial condition holds at the first time; leave out on, where and at.")
+        on = INITIAL
+    name = table.string("label", label) if make is None else label
+    return table.attempt(None, Condition, equation, on, label=name, **_settings(table, names))
 
 
 def _periodic(table: Table, _: PosedDomain, names: Names) -> AnyCondition:
     table.allow("u", "along", "derivatives", *_COMMON)
     table.need("along", 'along = "x"')
-    known = {symbol.name: symbol for symbol in names.coordinates}
-    along = table.string("along")
-    if along not in known:
-        raise table.error("along", f"along must be a coordinate, one of {', '.join(known)}.")
-    order = table.integer("derivatives")
-    arguments = (_unknown(table, names), known[along], order)
+    if (along := table.string("along")) not in names.symbols:
+        raise table.error("along", f"along must be a coordinate, one of {', '.join(names.symbols)}.")
+    arguments = _unknown(table, names), names.symbols[along], table.integer("derivatives")
     return table.attempt(None, Periodic, *arguments, **_settings(table, names))
 
 
@@ -234,9 +204,7 @@ def _interface(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
     table.need("on", 'on = {shape = "disk", radius = 1}, or on = "x < 0.5"')
     settings: dict[str, Any] = {"weight": _settings(table, names)["weight"]}
     if "equations" in table:
-        count, single = len(table.strings("equations")), isinstance(table.data["equations"], str)
-        paths: list[tuple[str | int, ...]] = [("equations",)] if single else [("equations", i) for i in range(count)]
-        about: Any = [read_equation(table.text(*path), names) for path in paths]
+        about: Any = [read_equation(piece, names) for piece in table.texts("equations")]
     else:
         about = _unknown(table, names)
         settings |= {key: _value(table, names, key) for key in given[1:] if key in table}
@@ -248,93 +216,54 @@ def _region(table: Table, place: PosedDomain, names: Names) -> Any:
     if isinstance(table.data["on"], dict):
         return read_region(table.table("on"), names, place.space.coordinates)
     if not _PART.fullmatch(table.string("on")):
-        return read_condition(table.text("on"), replace(names, fields={}))
-    named = {name: shape for name, shape in place.shapes.items() if not name.startswith("#")}
+        return read_condition(table.text("on"), names.plain)
     name = table.string("on").strip()
-    if name not in named:
-        hint = suggestion(name, named, "Write a shape, {shape = ...}, or a comparison such as x < 0.5.")
+    if name not in place.named:
+        hint = suggestion(name, place.named, "Write a shape, {shape = ...}, or a comparison such as x < 0.5.")
         raise table.error("on", f"There is no shape {cut(repr(name))}.{hint}")
-    return named[name]
+    return place.named[name]
 
 
 def _observation(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
-    table.allow(*KEYS, *_COMMON)
-
-    def find_part(table: Table, path: tuple[str | int, ...], entry: str) -> Part:
-        return _part(table, path, entry, place)
-
-    return read_observation(table, place, names, _unknown(table, names), find_part, _settings(table, names))
-
-
-KINDS: Mapping[str, Callable[[Table, PosedDomain, Names], AnyCondition]] = {
-    "dirichlet": _condition("Dirichlet", ("u", "value"), _dirichlet),
-    "neumann": _condition("Neumann", ("u", "value"), _neumann),
-    "robin": _condition("Robin", ("u", "alpha", "beta", "value"), _robin),
-    "convection": _condition("Convection", ("u", "h", "ambient"), _convection),
-    "initial": _condition("Initial", ("u", "value"), _dirichlet),
-    "condition": _condition("Condition", ("equation",), _general),
-    "periodic": _periodic,
-    "mean": _mean,
-    "observation": _observation,
-    "interface": _interface,
-}
-
-
-KEYS = ("u", "points", "values", "noise", "file", "over", "times", "loss")
-
-Measured = tuple[Any, Any, Any]
-FindPart = Callable[[Table, tuple[str | int, ...], str], Any]
-
-
-def read_observation(
-    table: Table, place: PosedDomain, names: Names, unknown: Any, find_part: FindPart, settings: dict[str, Any]
-) -> Observation:
-    """Return an observation; ``find_part`` knows the names of parts."""
+    table.allow("u", "points", "values", "noise", "file", "over", "times", "loss", *_COMMON)
+    unknown, settings = _unknown(table, names), _settings(table, names)
     if "loss" in table:
         settings["loss"] = table.string("loss")
     if sum(key in table for key in ("points", "file", "over")) > 1:
         raise table.error(None, "Give one of points, file and over: measurements are at points, or averages.")
-    if "over" in table:
-        settings["regions"] = _regions(table, place, names, find_part)
-        if "times" in table:
-            settings["times"] = _several(table, names, "times")
-        table.need("values", "values = [1.0]")
-        points, values, noise = None, _several(table, names, "values"), _noise(table, names)
-    elif "file" in table:
+    points: Any = None
+    values: Any = None
+    if "file" in table:
         points, values, noise = _from_file(table, names, unknown)
+        return table.attempt(None, Observation, unknown, points, values, noise, **settings)
+    if "over" in table:
+        settings |= {"regions": _regions(table, place, names), "times": table.several(names, "times")}
+        table.need("values", "values = [1.0]")
+        values = table.several(names, "values")
     else:
         table.need("points", 'points = [[0.5, 0.5]], or file = "measured.csv"')
         table.need("values", "values = [1.0]")
         points, values = np.array(_rows(table, "points", names)), table.numbers(names, "values")
-        noise = _noise(table, names)
-    return table.attempt(None, Observation, unknown, points, values, noise, **settings)
+    return table.attempt(None, Observation, unknown, points, values, table.several(names, "noise"), **settings)
 
 
-def _several(table: Table, names: Names, key: str) -> Any:
-    return table.numbers(names, key) if isinstance(table.data[key], list) else float(table.number(names, key))
-
-
-def _noise(table: Table, names: Names) -> Any:
-    return _several(table, names, "noise") if "noise" in table else None
-
-
-def _from_file(table: Table, names: Names, unknown: Any) -> Measured:
+def _from_file(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, FloatArray, Any]:
     """Return points, values and noise from the columns of a file."""
     columns = read_columns(table, "file")
     points = np.stack([column(table, "file", columns, s.name) for s in names.coordinates], axis=1)
     name = table.string("values", getattr(unknown, "label", "value"))
     values = column(table, "values" if "values" in table else "file", columns, name)
     if not isinstance(table.data.get("noise"), str):
-        return points, values, _noise(table, names)
+        return points, values, table.several(names, "noise")
     return points, values, column(table, "noise", columns, table.string("noise"))
 
 
-def _regions(table: Table, place: PosedDomain, names: Names, find_part: FindPart) -> list[Any]:
+def _regions(table: Table, place: PosedDomain, names: Names) -> list[Any]:
     """Return shapes and parts; a time in a table makes a product with an interval."""
     regions: list[Any] = []
     for i, entry in enumerate(table.items("over")):
         if isinstance(entry, str):
-            regions.append(find_part(table, ("over", i), entry.strip()))
+            regions.append(_part(table, ("over", i), place))
         elif isinstance(entry, dict):
             regions.append(_average_over(Table(table.document, (*table.path, "over", i), entry), place, names))
         else:
@@ -353,3 +282,12 @@ def _average_over(table: Table, place: PosedDomain, names: Names) -> Any:
     interval = table.attempt("during", TimeInterval, time, *limits)
     space = replace(table, data={key: value for key, value in table.data.items() if key != "during"})
     return table.attempt(None, read_region(space, names).__mul__, interval) if space.data else interval
+
+
+KINDS: Mapping[str, Callable[[Table, PosedDomain, Names], AnyCondition]] = {
+    **{label.lower(): partial(_on_part, label) for label in (*_SHORT, "Condition")},
+    "periodic": _periodic,
+    "mean": _mean,
+    "observation": _observation,
+    "interface": _interface,
+}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from pibls.checks import shorten
+from pibls.checks import check_choice, shorten
 from pibls.errors import PiblsError, TextError
 from pibls.text.expressions import read_expression
 from pibls.text.positions import Path, Span, Text, find_places, suggestion
@@ -143,6 +143,10 @@ class Table:
         """Return a whole number, or None if there is none."""
         return int(self._typed(key, int, "a whole number")) if key in self else None
 
+    def choice(self, key: str, owner: str, choices: tuple[str, ...]) -> str:
+        """Return one of some words."""
+        return self.attempt(key, check_choice, key, self.string(key), owner, choices)
+
     def items(self, key: str) -> list[Any]:
         """Return a list."""
         return list(self._typed(key, list, "a list in square brackets"))
@@ -171,15 +175,33 @@ class Table:
                 raise self.document.error((*self.path, key, i), message)
         return [Table(self.document, (*self.path, key, i), value) for i, value in enumerate(values)]
 
-    def text(self, *path: str | int) -> Text:
-        """Return a string below this table, to be read as a formula; numbers are formulas too."""
+    def at(self, *path: str | int) -> Any:
+        """Return a value below this table."""
         value: Any = self.data
         for step in path:
             value = value[step]
+        return value
+
+    def paths(self, key: str) -> list[Path]:
+        """Return where the strings of a list stand; a single one counts as a list."""
+        strings = self.strings(key)
+        return [(key,)] if isinstance(self.data[key], str) else [(key, i) for i in range(len(strings))]
+
+    def texts(self, key: str) -> list[Text]:
+        """Return strings to be read as formulas; a single one counts as a list."""
+        return [self.text(*path) for path in self.paths(key)]
+
+    def text(self, *path: str | int) -> Text:
+        """Return a string below this table, to be read as a formula; numbers are formulas too."""
+        value = self.at(*path)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             message = f"{path[0]} must be a formula in quotes, or a number. Got {shorten(value)} instead."
             raise self.document.error((*self.path, *path), message)
         return self.document.text((*self.path, *path), value if isinstance(value, str) else repr(value))
+
+    def formula(self, names: Names, key: str) -> Any:
+        """Return the expression that a formula says."""
+        return read_expression(self.text(key), names).expression
 
     def number(self, names: Names, *path: str | int) -> Any:
         """Return a constant, given as a number or as a formula, as a SymPy number."""
@@ -193,14 +215,18 @@ class Table:
         """Return a list of constants."""
         return [float(self.number(names, *path, i)) for i in range(len(self._list(*path)))]
 
+    def several(self, names: Names, key: str) -> list[float] | float | None:
+        """Return one constant or a list of them; None if there is none."""
+        if key not in self:
+            return None
+        return self.numbers(names, key) if isinstance(self.data[key], list) else float(self.number(names, key))
+
     def rows(self, names: Names, key: str) -> list[list[float]]:
         """Return a list of points."""
         return [self.numbers(names, key, i) for i in range(len(self._list(key)))]
 
     def _list(self, *path: str | int) -> list[Any]:
-        value: Any = self.data
-        for step in path:
-            value = value[step]
+        value = self.at(*path)
         if not isinstance(value, list):
             message = f"{path[0]} must be a list in square brackets here. Got {shorten(value)} instead."
             raise self.document.error((*self.path, *path), message)

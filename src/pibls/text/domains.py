@@ -18,7 +18,6 @@ from pibls.geometry.description import Argument, Kind
 from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.problem.symbols import coordinates
 from pibls.text.document import Table
-from pibls.text.expressions import read_expression
 from pibls.text.positions import suggestion
 from pibls.text.tables import column, file_beside, read_columns
 from pibls.text.vocabulary import Names
@@ -31,6 +30,11 @@ class PosedDomain:
     domain: Domain
     space: Domain
     shapes: Mapping[str, Domain]
+
+    @property
+    def named(self) -> dict[str, Domain]:
+        """The shapes that a file gives a name."""
+        return {name: shape for name, shape in self.shapes.items() if not name.startswith("#")}
 
 
 def coordinate_names(document: Table) -> list[str]:
@@ -202,7 +206,7 @@ class ShapeReader:
                 return dict(table.table(key).data)
             case Kind.FORMULA:
                 symbols = own if kind is Implicit else (_angle(table),)
-                return read_expression(table.text(key), replace(self.names, coordinates=symbols)).expression
+                return table.formula(replace(self.names, coordinates=symbols), key)
             case Kind.COORDINATE:
                 return _coordinate(table, key, own)
         return self._section(table.table(key), own)

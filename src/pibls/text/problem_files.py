@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import WAYS, check_bytes, check_choice, shorten
+from pibls.checks import WAYS, check_bytes, shorten
 from pibls.errors import InputError, PiblsError, TextError, printable
 from pibls.problem import AnyCondition, Condition, Interface, Problem
 from pibls.problem.measured import Measured, Written
@@ -178,9 +178,7 @@ def _read(
     names = read_names(table, values)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
-    several = not isinstance(table.data["equations"], str)
-    pieces = [("equations", i) for i in range(len(table.strings("equations")))] if several else [("equations",)]
-    equations = [read_equation(table.text(*piece), names) for piece in pieces]
+    equations = [read_equation(piece, names) for piece in table.texts("equations")]
     conditions = read_conditions(table, place, names)
     exact = _exact(table, names)
     written = Written(len(names.coordinates))
@@ -227,8 +225,7 @@ def read_names(table: Table, given: Mapping[str, str] = MappingProxyType({})) ->
     parameters = table.table("parameters")
     for label in parameters.data:
         refuse_taken(table, ("parameters", label, "#key"), label, names)
-        plain = replace(names, fields={})
-        value = _given(label, given[label], plain) if label in given else read_expression(parameters.text(label), plain)
+        value = _given(label, given, names.plain) or read_expression(parameters.text(label), names.plain)
         names = known(names, label, value)
     if strange := sorted(set(given) - set(parameters.data)):
         has = f"are {', '.join(parameters.data)}" if parameters.data else "are none: it has no table [parameters]"
@@ -236,8 +233,10 @@ def read_names(table: Table, given: Mapping[str, str] = MappingProxyType({})) ->
     return names
 
 
-def _given(label: str, value: str, names: Names) -> Measured:
-    """Return a number in the place of a parameter of a file."""
+def _given(label: str, values: Mapping[str, str], names: Names) -> Measured | None:
+    """Return a number in the place of a parameter of a file, if one is given."""
+    if (value := values.get(label)) is None:
+        return None
     found = read_expression(Text(value, value, range(len(value) + 1), f"The value of {label}"), names)
     if found.number is None:
         raise InputError(f"The value of the parameter {label} must be a number. Got {shorten(value)} instead.")
@@ -248,14 +247,12 @@ def _data(table: Table, label: str, names: Names) -> Measured:
     """Return a coefficient that a CSV file tabulates."""
     table.allow("file", "coordinates", "column", "method")
     table.need("file", 'file = "conductivity.csv"')
-    symbols = {symbol.name: symbol for symbol in names.coordinates}
+    symbols = names.symbols
     along = table.strings("coordinates") if "coordinates" in table else list(symbols)
     if not along or not set(along) <= set(symbols) or len(set(along)) < len(along):
         raise table.error("coordinates", f"coordinates must be some of {', '.join(symbols)}, each once.")
     value = table.string("column", label)
-    choice = table.attempt(
-        "method", check_choice, "method", table.string("method", "linear"), "data", ("linear", "nearest")
-    )
+    choice = table.choice("method", "data", ("linear", "nearest")) if "method" in table else "linear"
     columns = read_columns(table, "file")
     points = np.stack([column(table, "file", columns, name) for name in along], axis=1)
     values = column(table, "column" if "column" in table else "file", columns, value)
@@ -272,39 +269,36 @@ def _data(table: Table, label: str, names: Names) -> Measured:
 def _exact(table: Table, names: Names) -> dict[str, Any] | None:
     if "exact" not in table:
         return None
-    plain = replace(names, fields={})
     if not isinstance(table.data["exact"], dict):
-        return {label: read_expression(table.text("exact"), plain).expression for label in list(names.fields)[:1]}
+        return {label: table.formula(names.plain, "exact") for label in list(names.fields)[:1]}
     entries = table.table("exact")
     entries.allow(*names.fields)
-    return {label: read_expression(entries.text(label), plain).expression for label in entries.data}
+    return {label: entries.formula(names.plain, label) for label in entries.data}
 
 
 def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     entries = table.table("solve")
-    entries.allow(*(entry.name for entry in fields(SolveOptions)))
-    numbers: dict[str, Any] = {}
-    for key in ("tol", "budget", "deadline"):
-        if key in entries:
-            numbers[key] = float(entries.number(names, key))
-            if not numbers[key] > 0:
-                raise entries.error(key, f"{key} must be above 0.")
-    seed = entries.integer("seed")
-    if seed is not None and seed < 0:
-        raise entries.error("seed", "seed must be 0 or more.")
-    if "memory" in entries:
-        numbers["memory"] = entries.attempt("memory", check_bytes, "memory", entries.data["memory"], "solve")
-    way = None
-    if "time" in entries:
-        if problem.domain.time is None:
-            raise entries.error("time", "This is for problems in time; give a table [time], or leave it out.")
-        way = entries.attempt("time", check_choice, "time", entries.string("time"), "solve", WAYS)
-    if "relative" in entries:
-        sizes = "domain", "local"
-        numbers["relative"] = entries.attempt(
-            "relative", check_choice, "relative", entries.string("relative"), "solve", sizes
-        )
-    sound = entries.flag("assume_well_posed") or None
-    return SolveOptions(
-        **numbers, seed=seed, device=entries.string("device") or None, time=way, assume_well_posed=sound
-    )
+    if "time" in entries and problem.domain.time is None:
+        raise entries.error("time", "This is for problems in time; give a table [time], or leave it out.")
+
+    def positive(key: str) -> float:
+        value = float(entries.number(names, key))
+        if not value > 0:
+            raise entries.error(key, f"{key} must be above 0.")
+        return value
+
+    def seed(key: str) -> int | None:
+        value = entries.integer(key)
+        if value is not None and value < 0:
+            raise entries.error(key, f"{key} must be 0 or more.")
+        return value
+
+    readers: dict[str, Callable[[str], Any]] = {
+        **{"tol": positive, "seed": seed, "budget": positive, "device": lambda key: entries.string(key) or None},
+        **{"time": lambda key: entries.choice(key, "solve", WAYS), "deadline": positive},
+        "memory": lambda key: entries.attempt(key, check_bytes, key, entries.data[key], "solve"),
+        "assume_well_posed": lambda key: entries.flag(key) or None,
+        "relative": lambda key: entries.choice(key, "solve", ("domain", "local")),
+    }
+    entries.allow(*readers)
+    return SolveOptions(**{key: readers[key](key) for key in entries.data})

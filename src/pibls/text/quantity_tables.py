@@ -15,7 +15,7 @@ from pibls.problem.field_expressions import Expression
 from pibls.text.condition_tables import read_parts
 from pibls.text.document import Table
 from pibls.text.domains import PosedDomain, read_region
-from pibls.text.expressions import read_condition, read_expression
+from pibls.text.expressions import read_condition
 from pibls.text.positions import suggestion
 from pibls.text.vocabulary import Names
 
@@ -57,14 +57,12 @@ def _read(name: str, table: Table, place: PosedDomain, names: Names, problem: Pr
     table.allow(kind, *KINDS[kind])
     others: dict[str, Any] = {}
     if "over" in table:
-        whole = isinstance(table.data["over"], dict)
-        region = table.table("over") if whole else None
-        others["over"] = read_region(region, names) if region is not None else read_parts(table, "over", place, names)
+        shape = isinstance(table.data["over"], dict)
+        others["over"] = read_region(table.table("over"), names) if shape else read_parts(table, "over", place, names)
     if "field" in table:
         others["field"] = table.string("field")
     if "at" in table:
-        several = isinstance(table.data["at"], list)
-        others["at"] = table.numbers(names, "at") if several else float(table.number(names, "at"))
+        others["at"] = table.several(names, "at")
     if kind == "flow":
         return Asked(kind, read_parts(table, kind, place, names), others)
     subject = _subject(table, kind, names)
@@ -77,7 +75,7 @@ def _read(name: str, table: Table, place: PosedDomain, names: Names, problem: Pr
 def _subject(table: Table, kind: str, names: Names) -> Any:
     if kind == "first_time" and any(sign in table.string(kind) for sign in "<>"):
         return read_condition(table.text(kind), names)
-    return read_expression(table.text(kind), names).expression
+    return table.formula(names, kind)
 
 
 def _at_point(table: Table, subject: sp.Expr, point: Any, problem: Problem) -> sp.Expr:

@@ -13,7 +13,6 @@ from pibls.problem.measured import Measured
 from pibls.problem.symbols import field
 from pibls.problem.unknown_numbers import eigenvalue, unknown
 from pibls.text.document import Table
-from pibls.text.expressions import read_expression
 from pibls.text.formula_writer import write_expression
 from pibls.text.vocabulary import Names
 
@@ -71,18 +70,17 @@ def _read(table: Table, label: str, names: Names) -> Names:
 
 def _function(table: Table, label: str, names: Names) -> Any:
     table.allow("of", "smooth", "start")
-    coordinates = {symbol.name: symbol for symbol in names.coordinates}
     along = table.strings("of")
-    if not along or not set(along) <= set(coordinates):
-        raise table.error("of", f"of must name coordinates, some of {', '.join(coordinates)}.")
+    if not along or not set(along) <= set(names.symbols):
+        raise table.error("of", f"of must name coordinates, some of {', '.join(names.symbols)}.")
     settings: Entries = {}
     if "smooth" in table:
         size = table.table("smooth")
         size.allow("size", "length")
         settings["prior"] = size.attempt(None, Smooth, **{key: _number(size, names, key) for key in size.data})
     if "start" in table:
-        settings["start"] = read_expression(table.text("start"), replace(names, fields={})).expression
-    return table.attempt(None, field, label, *(coordinates[name] for name in along), **settings)
+        settings["start"] = table.formula(names.plain, "start")
+    return table.attempt(None, field, label, *(names.symbols[name] for name in along), **settings)
 
 
 def _number(table: Table, names: Names, *path: str | int) -> float:
@@ -103,8 +101,7 @@ def read_truth(table: Table, names: Names) -> Entries | None:
     if "truth" not in table:
         return None
     entries = table.table("truth")
-    plain = replace(names, fields={})
-    return {label: read_expression(entries.text(label), plain).expression for label in entries.data}
+    return {label: entries.formula(names.plain, label) for label in entries.data}
 
 
 def write_unknowns(problem: Problem) -> tuple[Entries, list[tuple[str, Entries]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +30,16 @@ class Names:
         """Every name that stands for something by itself."""
         normals = (f"n_{symbol.name}" for symbol in self.coordinates)
         return [*(s.name for s in self.coordinates), *self.fields, *self.values, *CONSTANTS, *normals]
+
+    @property
+    def symbols(self) -> dict[str, sp.Symbol]:
+        """The coordinates by name."""
+        return {symbol.name: symbol for symbol in self.coordinates}
+
+    @property
+    def plain(self) -> Names:
+        """The names of what is known: all but the unknown functions."""
+        return replace(self, fields={})
 
     def find(self, name: str) -> Measured | None:
         """Return the meaning of a name without brackets; declared names come before constants.

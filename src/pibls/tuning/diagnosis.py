@@ -225,8 +225,7 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
     if not unmet or solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
         return unmet
     # A coarse solution is in no doubt if the finer one that it was compared with fulfils everything.
-    network, weights = solution.richer
-    return bool(_unmet(replace(solution, network=network, weights=weights, richer=None)))
+    return bool(_unmet(solution.richer_solution))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

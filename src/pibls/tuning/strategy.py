@@ -126,7 +126,8 @@ class Strategy:
 
     def _at_once(self, share: float = 1.0) -> Solution:
         """Solve with time, if there is one, as one more coordinate, within a share of the budget."""
-        common = (self.problem, self.tol, self._share(share), self.seed, self.report)
+        budget = self.budget if share == 1.0 else self.budget.part(share)
+        common = (self.problem, self.tol, budget, self.seed, self.report)
         wishes = {"start": self.start, "continuation": self.continuation, "assume_well_posed": self.assume_well_posed}
         if not suits_cells(self.problem):
             return self._alone(solve_wide(*common, device=self.device, **wishes))
@@ -135,9 +136,6 @@ class Strategy:
             nodes = replace(nodes, device=str(self.device))
         found = solve_by_cells(*common, nodes=nodes, cluster=self.cluster, **wishes)
         return found if self.problem.is_linear else self._alone(found)
-
-    def _share(self, share: float) -> Budget:
-        return self.budget if share == 1.0 else self.budget.part(share)
 
     def _alone(self, solution: Solution) -> Solution:
         """Return a solution that no cluster was used for, and say so where one was given."""
@@ -150,7 +148,7 @@ class Strategy:
             self.problem,
             tol=self.tol,
             seed=self.seed,
-            budget=self._share(share),
+            budget=self.budget if share == 1.0 else self.budget.part(share),
             report=lambda *facts: self.report(Progress(*facts)),
             assume_well_posed=self.assume_well_posed,
             stages=stages,

@@ -21,7 +21,6 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.features import MultiIndex
-from pibls.geometry import Domain
 from pibls.geometry.across import BESIDE
 from pibls.problem import Across, Form, Interface, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
@@ -274,7 +273,7 @@ def _kept(problem: Problem, flux: _Flux, interface: Interface, count: int) -> Fl
 
     It is known where one of its equations is a multiple of the flux on both sides.
     """
-    part: Any = where_of(cast(Domain, problem.domain), interface, None, "Interface").part
+    part: Any = where_of(problem.domain, interface, None, "Interface").part
     X, normals, weights = part.quadrature(count)
     step = BESIDE * float(np.ptp(problem.domain.bounds, axis=1).max()) * normals
     for statement in problem.statements:
@@ -308,7 +307,7 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux, count: i
     parts = layout.parts_of(leaves(root))
     # Both signs count: a cell may take all it makes.
     made = np.concatenate([part.integrals * flux.source(part.points) for part in parts])
-    whole, scale = flux.crossed(cast(Domain, problem.domain).boundary.quadrature(POINTS))
+    whole, scale = flux.crossed(problem.domain.boundary.quadrature(POINTS))
     out, covered = [np.zeros(0)], 0.0
     for place, (X, normals, weights) in boundary_rules(parts).items():
         found = _through(problem, flux, place, X, normals, scale)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -16,7 +16,7 @@ from scipy import linalg
 from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork, MultiIndex
-from pibls.geometry import Domain, Points
+from pibls.geometry import Points
 from pibls.geometry.landmarks import corners, has_inner_edges
 from pibls.problem import AtPoints, Average, OnPart, Problem, Statement
 from pibls.quadrature.roots import CLOSE
@@ -85,7 +85,7 @@ def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
     left = pair.expression(form.expression - form.source, surplus.name)
     if isinstance(place, Average):
         X, normals = solution.problem.domain.sample(POINTS, "kronecker", 1), None
-        whole = Integrals(pair, where_of(cast(Domain, solution.problem.domain), None, None, surplus.name))
+        whole = Integrals(pair, where_of(solution.problem.domain, None, None, surplus.name))
         found, missed = (whole.of(own, mean=True) for own in (left, pair.expression(form.expression, surplus.name)))
         values = np.array([found.value - missed.value]), np.array([found.value])
         error = np.array([found.error])
@@ -155,7 +155,7 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
     then, so problems that have those are not asked.
     """
     problem = fitting.problem
-    domain = cast(Domain, problem.domain)
+    domain = problem.domain
     # Beyond three coordinates twice the nodes are hardly finer along each: that nothing changes says nothing.
     if len(domain.coordinates) > 3 or _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
         return ""

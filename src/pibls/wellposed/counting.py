@@ -9,13 +9,12 @@ orders of the equations say how many conditions there have to be at its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
-from pibls.geometry import Domain
 from pibls.problem import AtPoints, Average, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
@@ -287,7 +286,7 @@ def sampled(problem: Problem) -> FloatArray:
 
 def named(problem: Problem) -> dict[str, Any]:
     """Return the parts of the boundary by name; of several names of one part the first."""
-    parts, found = cast(Domain, problem.domain).parts, dict[Any, str]()
+    parts, found = problem.domain.parts, dict[Any, str]()
     for name, part in parts.items():
         found.setdefault(part.patches, name)
     return {name: parts[name] for name in found.values()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import sympy as sp
@@ -18,7 +17,6 @@ from pibls.cells.linear import Start
 from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.geometry import Domain
 from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
@@ -115,7 +113,7 @@ def _sign(expression: sp.Expr) -> tuple[int | None, bool]:
 def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Start]) -> str:
     data, root = start()
     layout, left = data.rows.layout, []
-    whole = float(cast(Domain, problem.domain).boundary.quadrature(POINTS)[-1].sum())
+    whole = float(problem.domain.boundary.quadrature(POINTS)[-1].sum())
     for tree in (root, halved(root)):
         parts = layout.parts_of(leaves(tree))
         made = np.concatenate([part.integrals * net.source(part.points) for part in parts])

@@ -58,7 +58,9 @@ def _growing(evolution: Evolution, network: Network | None, time: float | None =
         return nothing
     coordinates, used = evolution.problem.domain.coordinates, _used(evolution)
     symbols = tuple(slot.symbol for slot in used)
-    X = evolution.problem.domain.initial.sample(POINTS, "kronecker", 1).points
+    initial = evolution.problem.domain.initial
+    assert initial is not None
+    X = initial.sample(POINTS, "kronecker", 1).points
     if time is not None:
         X = np.column_stack([X[:, :-1], np.full(len(X), time)])
     first = evolution.first_state(X, used) if time is None else None

@@ -15,7 +15,7 @@ from pibls.geometry.base import Region
 from pibls.geometry.implicit import check_bounds
 from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.reading.source import check_finite
-from pibls.geometry.rings import MOST_VERTICES, chained, crossings, signed_area
+from pibls.geometry.rings import MOST_VERTICES, Edges, chained, cross, segment_distance, signed_area
 
 _FLAT = 1e-9
 _MOST_PIXELS = 4_000_000
@@ -89,8 +89,7 @@ def _tidied(ring: NamedRing) -> NamedRing:
     ring = _picked(ring, np.hypot(*(np.roll(ring.vertices, -1, axis=0) - ring.vertices).T) > 1e-13 * scale)
     vertices, names = ring.vertices, ring.edges
     before, after = vertices - np.roll(vertices, 1, axis=0), np.roll(vertices, -1, axis=0) - vertices
-    turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
-    straight = np.abs(turn) <= _FLAT * np.hypot(*before.T) * np.hypot(*after.T)
+    straight = np.abs(cross(before, after)) <= _FLAT * np.hypot(*before.T) * np.hypot(*after.T)
     straight &= (before * after).sum(axis=1) > 0
     if names is not None:
         straight &= np.array([names[k - 1] == names[k] for k in range(len(names))])
@@ -106,7 +105,8 @@ def _check_roles(rings: Sequence[NamedRing], source: str) -> None:
     """Refuse holes outside of their polygons, and polygons on top of each other."""
     if all(ring.hole is None for ring in rings):
         return
-    for ring, depth in zip(rings, crossings([ring.vertices for ring in rings]).sum(axis=1), strict=True):
+    depths = Edges([ring.vertices for ring in rings]).crossings().sum(axis=1)
+    for ring, depth in zip(rings, depths, strict=True):
         if ring.hole is not None and bool(depth % 2) != ring.hole:
             problem = "lies outside of its polygon, or in another hole" if ring.hole else "lies inside another polygon"
             raise GeometryError(
@@ -194,9 +194,7 @@ def simplified(ring: FloatArray, tolerance: float) -> FloatArray:
         a, b = todo.pop()
         if b - a < 2:
             continue
-        edge, offset = closed[b] - closed[a], closed[a + 1 : b] - closed[a]
-        along = np.clip(offset @ edge / max(float(edge @ edge), 1e-300), 0.0, 1.0)
-        gaps = np.hypot(*(offset - along[:, None] * edge).T)
+        gaps = segment_distance(closed[a], closed[b], closed[a + 1 : b])
         worst = int(gaps.argmax())
         if gaps[worst] > tolerance:
             middle = a + 1 + worst

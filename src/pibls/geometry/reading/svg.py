@@ -18,7 +18,7 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, check_number, make_shape
 from pibls.geometry.reading.source import check_known
-from pibls.geometry.rings import crossings, signed_area
+from pibls.geometry.rings import Edges, signed_area
 from pibls.reading import read_string
 
 _LARGEST = 20_000_000
@@ -197,13 +197,13 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:
         raise GeometryError(f"{source}: {element.title} encloses no area. Close the path, or leave it out.")
-    signs = np.array([np.sign(signed_area(ring)) for ring in rings])
-    up, down = crossings(rings).T
+    edges = Edges(rings)
+    up, down = edges.crossings().T
     if element.rule == "evenodd":
         before = (up + down) % 2 == 1
         within = ~before
     else:
-        before, within = up != down, up - down + signs != 0
+        before, within = up != down, up - down + np.sign(edges.areas) != 0
     titles = [element.title + (f", subpath {k}" if len(rings) > 1 else "") for k in range(len(rings))]
     return [NamedRing(rings[k], titles[k], bool(before[k])) for k in np.flatnonzero(before != within)]
 
