@@ -21,7 +21,7 @@ from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
 from pibls.quadrature.roots import CLOSE, SCAN, held_ranges
 from pibls.quadrature.rules import gauss, tensor
-from pibls.refinement.standards import NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
@@ -106,11 +106,14 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
     return found
 
 
-def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the centres and half extents of curved surfaces that the domain surrounds.
+def small_surfaces(
+    surfaces: Iterable[Patch | FloatArray], size: FloatArray, share: float = MOST
+) -> tuple[FloatArray, FloatArray]:
+    """Return the centres and half extents of small curved surfaces; an extent is infinite along a continuous axis.
 
-    An extent is infinite along an axis on which the surface is nearly as long as the domain. Surfaces inside the
-    domain, given by points, always count. Triangles never count, since many of them form one surface.
+    A small surface is shorter than a share of the domain, a continuous one nearly as long. A patch counts if the domain
+    surrounds it; surfaces inside the domain, given by points, always count. Triangles never count, since many of them
+    form one surface.
 
     Examples
     --------
@@ -128,9 +131,9 @@ def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> 
         if not len(X):
             continue
         middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
-        small = half < (1.0 - NEGLIGIBLE) * size / 2
+        small = half < share * size / 2
         around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -CLOSE * half.max()
-        if small.sum() > 1 and around:
+        if small.sum() > 1 and (small | (half > (1.0 - NEGLIGIBLE) * size / 2)).all() and around:
             middles.append(middle[None])
             halves.append(np.where(small, half, np.inf)[None])
     return np.concatenate(middles), np.concatenate(halves)

@@ -64,8 +64,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most = max(_FEWEST_CELLS, int(FIRST * cells))
-    small_surfaces = rows.layout.tree_domain.small_surfaces
-    root = graded(root, *small_surfaces, most) if len(small_surfaces[0]) else root
+    root = graded(root, *rows.layout.tree_domain.small_surfaces, most)
     return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, most), tol, most))
 
 

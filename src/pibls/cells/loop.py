@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error, distances, tails_of
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.solve import Fit
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
@@ -124,12 +124,13 @@ class Loop:
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that were split."""
-        room = self._room(fit, times)
+        room, layout = self._room(fit, times), self.fitter.layout
         if self.splitting is not None:
             root, share = self.splitting(self.marker, fit, sizes, room)
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
+            root = graded(root, *layout.tree_domain.holes, len(fit.parts) + room)
             root = self.data.modes.resolving_layers(root, self.tol)
             root = self.data.resolving_integrals(root, NEGLIGIBLE * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share

@@ -265,7 +265,7 @@ def split_along_lines(root: Cell) -> Cell:
     return root
 
 
-def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Cell:
+def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: float) -> Cell:
     """Return a tree whose cells shrink towards small surfaces, given by centres and half extents.
 
     A half extent is infinite along an axis on which the surface is not small. If there would be more than ``most``
@@ -275,7 +275,7 @@ def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Ce
     >>> [leaf.high.tolist() for leaf in leaves(tree)]
     [[0.125, 1.0], [0.25, 1.0], [0.4375, 1.0], [0.625, 1.0], [1.0, 1.0]]
     """
-    for around in _AROUND:
+    for around in _AROUND if len(middles) else ():
         found = root
         while len(leaves(found)) <= most:
             cuts = {leaf: [cut] for leaf in leaves(found) if (cut := _towards(leaf, middles, halves, around))}

@@ -31,7 +31,7 @@ from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
 from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN
-from pibls.refinement.standards import SLIGHT
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 
 __all__ = ["TreeDomain", "on_faces"]
 
@@ -245,12 +245,20 @@ class TreeDomain:
 
     @cached_property
     def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
-        """Centres and half extents of small curved surfaces: holes, and interfaces in space."""
+        """The small ones of the holes, in space: there a first tree that is too coarse costs most."""
+        return self._surrounded(MOST if len(self.domain.space) == 3 else 0.0)
+
+    @cached_property
+    def holes(self) -> tuple[FloatArray, FloatArray]:
+        """Centres and half extents of all curved surfaces that the domain surrounds, and of interfaces in space."""
+        return self._surrounded(1.0 - NEGLIGIBLE)
+
+    def _surrounded(self, share: float) -> tuple[FloatArray, FloatArray]:
+        """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
         if (self.is_box and not self.interfaces) or len(self.domain.space) < 2:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        return small_surfaces(
-            [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size
-        )
+        surfaces = [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))]
+        return small_surfaces(surfaces, self.root.size, share)
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
