@@ -15,14 +15,13 @@ from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import found_device, placing
 from pibls.problem import Eigenvalue, Problem
-from pibls.problem.open_numbers import refuse_open
+from pibls.problem.unknown_numbers import refuse_open
 from pibls.quantities import asked
 from pibls.runtime import available_memory, is_dask
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
-from pibls.tuning.locally import solve_locally
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.purpose import solve_for
+from pibls.tuning.purpose import solve_for, solve_locally
 from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]
