@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.quadrature.roots import CLOSE, SCAN, narrowed
+from pibls.quadrature.roots import CLOSE, SCAN, narrowed, switched
 from pibls.quadrature.rules import gauss
 from pibls.refinement.standards import SLIGHT
 
@@ -110,17 +110,11 @@ def _ends(
     columns: Columns, s: FloatArray, scan: FloatArray, share: float
 ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
     """Return which lines begin inside, and all ends of segments: their line, position and condition."""
-    known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
-    row, left = np.nonzero(known[:, 1:] != known[:, :-1])
-    a, b, before = scan[left], scan[left + 1], known[row, left]
-
-    def held(places: FloatArray) -> BoolArray:
-        lines = np.repeat(s[row], places.shape[1])
-        return np.asarray(columns(lines, places.ravel()).all(axis=1).reshape(places.shape) == before[:, None])
-
-    a, b = narrowed(held, a, b, share)
+    scans = np.tile(scan, (len(s), 1))
+    row, a, b, before = switched(lambda t, line: columns(s[line], t).all(axis=1), scans, share)
     outer = columns(s[row], np.where(before, b, a)) if len(row) else np.empty((0, 1), dtype=np.bool_)
-    return known[:, 0], row, (a + b) / 2, outer.argmin(axis=1)
+    first = np.asarray(columns(s, scans[:, 0]).all(axis=1))
+    return first, row, (a + b) / 2, outer.argmin(axis=1)
 
 
 def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_points, cut, refusal, shorten
 from pibls.errors import GeometryError, PiblsError
-from pibls.geometry.description import Arguments, Decoder, Encoder, check_coordinates
+from pibls.geometry.description import Arguments, Decoder, Encoder, Kind, check_coordinates
 from pibls.geometry.part import ForeignPartError, Part, UnknownPartError
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import check_count, check_draw, fill
@@ -250,7 +250,8 @@ class Domain(FieldState, ABC):
                 )
             return encode(value)
 
-        return {own.name: own.write(self, formula, lambda shape: shape.to_dict(encode)) for own in self.arguments}
+        within = {Kind.FORMULA: formula, Kind.SHAPE: lambda shape: shape.to_dict(encode)}
+        return {own.name: own.write(self, within) for own in self.arguments}
 
     @classmethod
     def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
@@ -264,11 +265,8 @@ class Domain(FieldState, ABC):
                 )
             return decode(value)
 
-        read = {
-            own.name: own.read(data, coordinates, formula, lambda value: Domain.from_dict(value, coordinates, decode))
-            for own in cls.arguments
-        }
-        return cls.make(coordinates, **read)
+        within = {Kind.FORMULA: formula, Kind.SHAPE: lambda value: Domain.from_dict(value, coordinates, decode)}
+        return cls.make(coordinates, **{own.name: own.read(data, coordinates, within) for own in cls.arguments})
 
     @classmethod
     def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Domain:

@@ -19,7 +19,7 @@ from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
 
-_SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
+_SIGNS = {"union": "|", "intersection": "&", "difference": "-"}  # the last is an intersection with the outside
 _MEASURE_POINTS = 2**17
 _FLUX_POINTS = 2**12
 _COINCIDENCE = 1e-11
@@ -127,16 +127,14 @@ class Combination(Region):
     def condition(self) -> sp.Basic:
         """The conditions of both shapes, joined."""
         one, two = self.first.condition, self.second.condition
-        if self.operation == "union":
-            return sp.Or(one, two)
-        return sp.And(one, two if self.operation == "intersection" else sp.Not(two))
+        join = sp.Or if self.operation == "union" else sp.And
+        return join(one, sp.Not(two) if self.operation == "difference" else two)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the larger level of a union, the smaller of an intersection; the complement's is the negative."""
         one, two = (shape.level(X) for shape in self._operands)
-        if self.operation == "union":
-            return np.maximum(one, two)
-        return np.minimum(one, two if self.operation == "intersection" else -two)
+        join = np.maximum if self.operation == "union" else np.minimum
+        return np.asarray(join(one, -two if self.operation == "difference" else two))
 
     def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
         """Return the level in a box, without operands that do not reach it."""

@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, LevelIn, Region
-from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates, describe, rational
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates, describe, rational, written_range
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.quadrature.rules import Rule, gauss, side, tensor
@@ -27,11 +27,7 @@ _MOST_DIMENSIONS = 128
 
 
 def check_range(value: object, owner: str) -> tuple[sp.Symbol, float, float]:
-    """Return a coordinate with its limits, lower below upper, or refuse the value.
-
-    >>> check_range((sp.Symbol("x"), 0, sp.pi), "Interval")
-    (x, 0.0, 3.141592653589793)
-    """
+    """Return a coordinate with its limits, lower below upper, or refuse the value."""
     if not isinstance(value, tuple | list) or len(value) != 3:
         raise GeometryError(
             f"Each argument of {owner} must be (coordinate, lower, upper). Got {shorten(value)} instead. "
@@ -142,10 +138,7 @@ class Box(Ranges, Region):
             check_length(symbol, high - low, owner)
 
     def __repr__(self) -> str:
-        ranges = (
-            f"({s}, {describe(a)}, {describe(b)})"
-            for s, a, b in zip(self.coordinates, self.lower, self.upper, strict=True)
-        )
+        ranges = map(written_range, self.coordinates, self.lower, self.upper)
         return f"{type(self).__name__}({', '.join(ranges)})"
 
     @property

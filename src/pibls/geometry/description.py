@@ -20,11 +20,7 @@ Decoder = Callable[[Any], sp.Expr]
 
 
 def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
-    """Return a tuple of distinct symbols, or refuse the value.
-
-    >>> check_coordinates(sp.symbols("x y"), "Disk", 2)
-    (x, y)
-    """
+    """Return a tuple of distinct symbols, or refuse the value."""
     symbols = (value,) if isinstance(value, sp.Symbol) else value
     try:
         symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
@@ -45,11 +41,7 @@ def check_coordinates(value: object, owner: str, count: int | None = None) -> tu
 
 
 def check_center(value: object, count: int, owner: str) -> Vector:
-    """Return a point of ``count`` finite numbers, or refuse it.
-
-    >>> check_center((0, 1), 2, "Disk")
-    (0.0, 1.0)
-    """
+    """Return a point of ``count`` finite numbers, or refuse it."""
     try:
         entries = list(value)  # type: ignore[call-overload]
     except TypeError:
@@ -74,6 +66,9 @@ class Kind(Enum):
     SHAPE = auto()
 
 
+Within = Mapping[Kind, Callable[[Any], Any]]
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument of a shape, under one name in Python, in descriptions and in problem files.
@@ -92,20 +87,20 @@ class Argument:
         """Return the value that a shape has."""
         return attrgetter(self.attribute or self.name)(shape)
 
-    def write(self, shape: Any, formula: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Any:
-        """Return the value as numbers, strings and lists; formulas and shapes within as two functions write them."""
+    def write(self, shape: Any, within: Within) -> Any:
+        """Return the value as numbers, strings and lists; formulas and shapes ``within`` by the functions for them."""
         value = self.of(shape)
-        if self.kind in (Kind.FORMULA, Kind.SHAPE):
-            return formula(value) if self.kind is Kind.FORMULA else inner(value)
+        if self.kind in within:
+            return within[self.kind](value)
         if self.kind is Kind.PARTS:
             return {name: list(rows) for name, rows in value}
         return value.name if self.kind is Kind.COORDINATE else _listed(value)
 
-    def read(self, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], formula: Any, inner: Any) -> Any:
+    def read(self, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], within: Within) -> Any:
         """Return the value that :meth:`write` wrote; older files may call it by its attribute."""
         value = data[self.name if self.name in data else self.attribute or self.name]
-        if self.kind in (Kind.FORMULA, Kind.SHAPE):
-            return formula(value) if self.kind is Kind.FORMULA else inner(value)
+        if self.kind in within:
+            return within[self.kind](value)
         if self.kind is Kind.COORDINATE:
             return next(symbol for symbol in coordinates if symbol.name == value)
         return None if value == [] else value
@@ -129,27 +124,20 @@ def _listed(value: Any) -> Any:
 
 
 def describe(number: float) -> str:
-    """Return a number as a person would write it.
-
-    >>> describe(1.0), describe(0.25)
-    ('1', '0.25')
-    """
+    """Return a number as a person would write it."""
     return repr(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
 
 
 def rational(value: float) -> sp.Expr:
-    """Return a number as it is written.
-
-    >>> rational(0.1)
-    1/10
-    """
+    """Return a number as it is written."""
     return sp.Rational(repr(float(value)))
 
 
-def written(point: Any) -> str:
-    """Return a point as a person would write it.
+def written_range(symbol: sp.Symbol, low: float, high: float) -> str:
+    """Return a coordinate and its limits as they are given."""
+    return f"({symbol}, {describe(low)}, {describe(high)})"
 
-    >>> written((0.0, 0.5))
-    '(0, 0.5)'
-    """
+
+def written(point: Any) -> str:
+    """Return a point as a person would write it."""
     return f"({', '.join(map(describe, point))})"

@@ -33,11 +33,7 @@ _SAME = 1e-6
 
 
 def check_bounds(bounds: object, dimension: int, owner: str) -> FloatArray:
-    """Return the limits of each coordinate, lower below upper, or refuse them.
-
-    >>> check_bounds([(0, 1), (-1, 1)], 2, "Implicit").tolist()
-    [[0.0, 1.0], [-1.0, 1.0]]
-    """
+    """Return the limits of each coordinate, lower below upper, or refuse them."""
     found = as_reals(bounds)
     if found is None or found.shape != (dimension, 2) or not np.isfinite(found).all() or (np.diff(found) <= 0).any():
         example = ", ".join(["(0, 1)"] * dimension)

@@ -14,7 +14,7 @@ from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.box import Ranges, check_length, check_range
-from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
+from pibls.geometry.description import Argument, Arguments, Kind, rational, written_range
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, FacePatch, Limits, Patch, TimedPatch, drawn_rule, interval_tolerance
 from pibls.quadrature.rules import Rule, side
@@ -53,7 +53,7 @@ class TimeInterval(Ranges):
         self._set(coordinates=(symbol,), start=start, stop=stop)
 
     def __repr__(self) -> str:
-        return f"TimeInterval({self.time}, {describe(self.start)}, {describe(self.stop)})"
+        return f"TimeInterval{written_range(self.coordinates[0], self.start, self.stop)}"
 
     @property
     def bounds(self) -> FloatArray:
@@ -265,8 +265,7 @@ class Extrusion(Drawn, Region):
         self._set(base=plane, limits=(low, high), coordinates=(*plane.coordinates, symbol))
 
     def __repr__(self) -> str:
-        low, high = map(describe, self.limits)
-        return f"Extrusion({self.base!r}, ({self.coordinates[-1]}, {low}, {high}))"
+        return f"Extrusion({self.base!r}, {written_range(self.coordinates[-1], *self.limits)})"
 
     @property
     def thickness(self) -> float:

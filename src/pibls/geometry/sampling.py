@@ -22,11 +22,7 @@ _PATIENCE = 2**22
 
 
 def check_count(n: object, dimension: int, owner: str) -> int:
-    """Return ``n`` as a positive int, refusing counts whose points would not fit into memory.
-
-    >>> check_count(100, 2, "sample")
-    100
-    """
+    """Return ``n`` as a positive int, refusing counts whose points would not fit into memory."""
     count = check_integer("n", n, owner, minimum=1)
     if count * max(dimension, 1) > _LARGEST_ARRAY:
         raise ResourceError(
@@ -78,11 +74,7 @@ def kronecker(n: int, d: int, start: int = 0, shift: FloatArray | float = 0.5) -
 
 
 def thin(available: int, n: int) -> IntArray:
-    """Return ``n`` indices spread evenly over ``range(available)``.
-
-    >>> thin(9, 3)
-    array([1, 4, 7])
-    """
+    """Return ``n`` indices spread evenly over ``range(available)``."""
     return np.asarray((2 * np.arange(n, dtype=np.int64) + 1) * available // (2 * n), dtype=np.int64)
 
 
@@ -114,13 +106,7 @@ def picked_simplices(sizes: FloatArray, U: FloatArray) -> tuple[IntArray, FloatA
 
 
 def apportion(n: int, measures: FloatArray) -> IntArray:
-    """Share ``n`` points in proportion to ``measures``, one at least to each as far as ``n`` goes.
-
-    >>> apportion(8, np.array([3.0, 1.0]))
-    array([6, 2])
-    >>> apportion(5, np.array([1.0, 1e-9]))
-    array([4, 1])
-    """
+    """Share ``n`` points in proportion to ``measures``, one at least to each as far as ``n`` goes."""
     pieces = len(measures)
     counts = np.zeros(pieces, dtype=np.int64)
     if n < pieces:

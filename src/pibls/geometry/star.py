@@ -111,11 +111,7 @@ def _call(function: Callable[[FloatArray], object], angle: FloatArray) -> FloatA
 
 
 def _highest(function: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the maximum of a periodic function of the angle, near its highest value on a grid.
-
-    >>> _highest(lambda angle: np.cos(angle - 1.0))
-    1.0
-    """
+    """Return the maximum of a periodic function of the angle, near its highest value on a grid."""
     angle = _TURN * np.arange(_CHECK_GRID) / _CHECK_GRID
     best = angle[function(angle).argmax()].reshape(1, 1)
     anywhere = np.array([[-np.inf, np.inf]])

@@ -330,7 +330,8 @@ def _arguments(shape: Domain, names: dict[Domain, str]) -> Entries:
             )
         return write_expression(value)
 
-    written = {own.name: own.write(shape, formula, lambda part: write_shape(part, names)) for own in shape.arguments}
+    within = {Kind.FORMULA: formula, Kind.SHAPE: lambda part: write_shape(part, names)}
+    written = {own.name: own.write(shape, within) for own in shape.arguments}
     if isinstance(shape, Star) and isinstance(shape.radius, sp.Expr):
         written["angle"] = next((s.name for s in shape.radius.free_symbols if s.name != "theta"), None)
     return {name: value for name, value in written.items() if value not in (None, [], {})}

@@ -20,12 +20,13 @@ _LARGEST = 30_000_000
 _DEEPEST = 20
 
 
-def load_geojson(path: Path) -> Any:
-    """Return the JSON of a file."""
-    return parsed_json(read_string(path, _LARGEST, "JSON"), cut(path.name))
+def from_geojson_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
+    """Return the polygons of a file; those of the features named ``region`` only, if given."""
+    source = cut(path.name)
+    return from_geojson(parsed_json(read_string(path, _LARGEST, "JSON"), source), coordinates, source, region)
 
 
-def from_geojson(data: Any, coordinates: tuple[sp.Symbol, sp.Symbol], source: str, region: str | None) -> Region:
+def from_geojson(data: Any, coordinates: tuple[sp.Symbol, ...], source: str, region: str | None) -> Region:
     """Return the polygons of a GeoJSON value; those of the features named ``region`` only, if given."""
     features = list(_features(data, source, 0))
     if region is not None:

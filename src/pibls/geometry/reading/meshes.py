@@ -21,7 +21,7 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
 from pibls.geometry.reading.plane import NamedRing, make_shape, plain
-from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named
+from pibls.geometry.reading.source import check_dimension, check_finite, check_known, guarded, imported, named
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
 from pibls.reading import check_headings, check_pieces, read_bytes
@@ -61,10 +61,7 @@ def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str |
         return _shape(*read_gmsh(content), coordinates, region, source)
     check_headings(content, _HEADINGS[kind], source)
     _check_announced(content, source)
-    try:
-        import meshio
-    except ImportError:
-        raise missing("meshio", "meshes") from None
+    meshio = imported("meshio", "meshes")
     with _quiet():
         mesh = getattr(meshio, kind).read(_checked_deck(content, source) if kind == "abaqus" else str(path))
     return from_mesh(mesh, coordinates, region, source)
@@ -142,7 +139,7 @@ def _shape(
     if len(coordinates) == 2:
         return _plane(points, groups, coordinates, region, source)
     if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
-        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
+        check_dimension(2, coordinates, f"{source} is a mesh")
     own = _chosen(groups, top, region, source)
     faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
     return _space(points, faces, _names(groups, 2), coordinates, source)
@@ -208,7 +205,7 @@ def _plane(
     points: FloatArray, groups: Groups, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str
 ) -> Region:
     if points.shape[1] > 2 and np.ptp(points[:, 2:], axis=0).max(initial=0.0) > 1e-9 * np.ptp(points, axis=0).max():
-        raise GeometryError(f"{source} is a mesh in space; give three coordinates, as in coordinates=(x, y, z).")
+        check_dimension(3, coordinates, f"{source} is a mesh")
     flat = _chosen(groups, 2, region, source)
     if not flat:
         raise FileFormatError(f"{source} has no triangles or quadrilaterals, only lines. Mesh the area.")
@@ -255,10 +252,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
     kind, source = path.suffix.lower().lstrip("."), cut(path.name)
     check_pieces(content, "words", source)
     {"stl": _check_stl, "ply": _check_ply, "obj": _check_obj}[kind](content, source)
-    try:
-        import trimesh
-    except ImportError:
-        raise missing("trimesh", "STL, OBJ and PLY files") from None
+    trimesh = imported("trimesh", "STL, OBJ and PLY files")
     logging.getLogger("trimesh").addHandler(_SILENT)  # faults are raised
     # From memory, so that materials and textures, which a file may name, are not looked for.
     options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}

@@ -116,7 +116,7 @@ def _check_roles(rings: Sequence[NamedRing], source: str) -> None:
 
 
 def from_mask(
-    mask: Any, coordinates: tuple[sp.Symbol, sp.Symbol], bounds: object, tolerance: float | None, origin: str
+    mask: Any, coordinates: tuple[sp.Symbol, ...], bounds: object, tolerance: float | None, origin: str
 ) -> Region:
     """Return the outline of the pixels of a mask.
 

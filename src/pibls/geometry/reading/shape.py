@@ -15,10 +15,10 @@ from pibls.errors import GeometryError, InputError
 from pibls.geometry.base import Region
 from pibls.geometry.description import check_coordinates
 from pibls.geometry.implicit import Implicit
-from pibls.geometry.reading.geojson import from_geojson, load_geojson
+from pibls.geometry.reading.geojson import from_geojson, from_geojson_file
 from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file, from_surface_file, from_triangles
 from pibls.geometry.reading.plane import from_mask
-from pibls.geometry.reading.source import guarded
+from pibls.geometry.reading.source import check_dimension, guarded
 from pibls.geometry.reading.svg import from_svg
 
 _PLANE = (".geojson", ".json", ".svg")
@@ -93,33 +93,21 @@ def read_shape(
     return _from_object(source, symbols, bounds, tolerance, region, origin, cells)
 
 
-def _two(symbols: tuple[sp.Symbol, ...], what: str) -> tuple[sp.Symbol, sp.Symbol]:
-    if len(symbols) != 2:
-        raise GeometryError(f"{what} has shapes in the plane; give two coordinates, as in coordinates=(x, y).")
-    return symbols[0], symbols[1]
-
-
-def _three(symbols: tuple[sp.Symbol, ...], what: str) -> tuple[sp.Symbol, ...]:
-    if len(symbols) != 3:
-        raise GeometryError(f"{what} has shapes in space; give three coordinates, as in coordinates=(x, y, z).")
-    return symbols
-
-
 def _from_file(path: Path, symbols: tuple[sp.Symbol, ...], tolerance: float | None, region: str | None) -> Region:
     kind, name = path.suffix.lower(), cut(path.name)
-    if kind in (".geojson", ".json"):
-        return from_geojson(load_geojson(path), _two(symbols, name), name, region)
-    if kind == ".svg":
-        return from_svg(path, _two(symbols, name), tolerance, region)
-    if kind in MESHES:
-        return from_mesh_file(path, symbols, region)
-    if kind not in _SURFACES:
+    if kind not in EXTENSIONS:
         raise InputError(
             f"The extension of a file with a shape must be one of {', '.join(EXTENSIONS)}. Got {shorten(path.name)}."
         )
+    if kind in MESHES:
+        return from_mesh_file(path, symbols, region)
+    if kind in _PLANE:
+        check_dimension(2, symbols, f"{name} has shapes")
+        is_drawing = kind == ".svg"
+        return from_svg(path, symbols, tolerance, region) if is_drawing else from_geojson_file(path, symbols, region)
     if region is not None:
         raise InputError(f"The 'region' parameter of read_shape has no meaning for {kind} files, which name nothing.")
-    return from_surface_file(path, _three(symbols, name))
+    return from_surface_file(path, check_dimension(3, symbols, f"{name} has shapes"))
 
 
 def _from_object(
@@ -132,15 +120,17 @@ def _from_object(
     cells: int | None,
 ) -> Region:
     if isinstance(source, Mapping):
-        return from_geojson(source, _two(symbols, "GeoJSON"), "The GeoJSON", region)
+        return from_geojson(source, check_dimension(2, symbols, "GeoJSON has shapes"), "The GeoJSON", region)
     if hasattr(source, "__geo_interface__"):
-        return from_geojson(source.__geo_interface__, _two(symbols, "The object"), type(source).__name__, region)
+        own = check_dimension(2, symbols, "The object has shapes")
+        return from_geojson(source.__geo_interface__, own, type(source).__name__, region)
     if hasattr(source, "vertices") and hasattr(source, "faces"):
-        return from_triangles(source.vertices, source.faces, _three(symbols, "The mesh"), type(source).__name__)
+        own = check_dimension(3, symbols, "The mesh has shapes")
+        return from_triangles(source.vertices, source.faces, own, type(source).__name__)
     if hasattr(source, "points") and hasattr(source, "cells"):
         return from_mesh(source, symbols, region, type(source).__name__)
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
-        return from_mask(source, _two(symbols, "An array"), bounds, tolerance, origin)
+        return from_mask(source, check_dimension(2, symbols, "An array has shapes"), bounds, tolerance, origin)
     if callable(source) or isinstance(source, sp.Expr):
         return Implicit(symbols, source, bounds, cells)
     raise InputError(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError, MissingDependencyError, PiblsError
@@ -49,9 +52,21 @@ def guarded(name: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def missing(package: str, what: str) -> MissingDependencyError:
-    """Return the error that a package has to be installed."""
-    return MissingDependencyError(
-        f"Reading {what} needs the package {package}, which is not installed. "
-        "Install it with pip install 'pibls[shapes]'."
-    )
+def imported(package: str, what: str) -> Any:
+    """Return a package that reads some kind of file, or say that it has to be installed."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise MissingDependencyError(
+            f"Reading {what} needs the package {package}, which is not installed. "
+            "Install it with pip install 'pibls[shapes]'."
+        ) from None
+
+
+def check_dimension(found: int, coordinates: tuple[sp.Symbol, ...], source: str) -> tuple[sp.Symbol, ...]:
+    """Return as many coordinates as a source has, or refuse them."""
+    if len(coordinates) == found:
+        return coordinates
+    place = {2: "the plane; give two coordinates, as in coordinates=(x, y)"}
+    place[3] = "space; give three coordinates, as in coordinates=(x, y, z)"
+    raise GeometryError(f"{source} in {place[found]}.")

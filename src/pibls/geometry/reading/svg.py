@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,6 @@ _MOST_ELEMENTS = 10_000
 _SHARE = 1e-3
 _HIDDEN = ("defs", "clipPath", "mask", "symbol", "marker", "pattern", "metadata", "style", "script", "title", "desc")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^()]*)\)")
 _LETTERS = "MmLlHhVvCcSsQqTtAaZz"
 _BLANK = re.compile(r"[\s,]*")
 _WANTED = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7, "Z": 0}
@@ -46,9 +45,7 @@ class _Element:
     paths: list[Chain]
 
 
-def from_svg(
-    path: Path, coordinates: tuple[sp.Symbol, sp.Symbol], tolerance: float | None, region: str | None
-) -> Region:
+def from_svg(path: Path, coordinates: tuple[sp.Symbol, ...], tolerance: float | None, region: str | None) -> Region:
     """Return the shape within the closed paths of a drawing, curves replaced by edges within the tolerance.
 
     The second coordinate points upwards, from the lower edge of the drawing where that is known.
@@ -132,26 +129,30 @@ def _style(node: ElementTree.Element, key: str) -> str | None:
     return found[1] if found else node.get(key)
 
 
+def _rotation(angle: float, x: float = 0.0, y: float = 0.0) -> list[list[float]]:
+    c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return [[c, -s, x - c * x + s * y], [s, c, y - s * x - c * y]]
+
+
+# By the name of a transform: how many numbers it has, and the first two rows of its matrix.
+_TRANSFORMS: Mapping[str, tuple[tuple[int, ...], Callable[..., list[list[float]]]]] = {
+    "matrix": ((6,), lambda a, b, c, d, e, f: [[a, c, e], [b, d, f]]),
+    "translate": ((1, 2), lambda x, y=0.0: [[1.0, 0.0, x], [0.0, 1.0, y]]),
+    "scale": ((1, 2), lambda *v: [[v[0], 0.0, 0.0], [0.0, v[-1], 0.0]]),
+    "rotate": ((1, 3), _rotation),
+    "skewX": ((1,), lambda angle: [[1.0, math.tan(math.radians(angle)), 0.0], [0.0, 1.0, 0.0]]),
+    "skewY": ((1,), lambda angle: [[1.0, 0.0, 0.0], [math.tan(math.radians(angle)), 1.0, 0.0]]),
+}
+
+
 def _matrix(text: str, source: str) -> FloatArray:
     whole = np.eye(3)
-    for kind, inside in _TRANSFORM.findall(text):
-        v = [float(entry) for entry in re.findall(_NUMBER, inside)]
-        one = np.eye(3)
-        if kind == "matrix" and len(v) == 6:
-            one[:2] = [[v[0], v[2], v[4]], [v[1], v[3], v[5]]]
-        elif kind == "translate" and len(v) in (1, 2):
-            one[:2, 2] = [v[0], v[1] if len(v) > 1 else 0.0]
-        elif kind == "scale" and len(v) in (1, 2):
-            one[0, 0], one[1, 1] = v[0], v[-1]
-        elif kind == "rotate" and len(v) in (1, 3):
-            c, s = math.cos(math.radians(v[0])), math.sin(math.radians(v[0]))
-            px, py = v[1:] if len(v) == 3 else (0.0, 0.0)
-            one[:2] = [[c, -s, px - c * px + s * py], [s, c, py - s * px - c * py]]
-        elif kind in ("skewX", "skewY") and len(v) == 1:
-            one[(0, 1) if kind == "skewX" else (1, 0)] = math.tan(math.radians(v[0]))
-        else:
+    for kind, inside in re.findall(rf"({'|'.join(_TRANSFORMS)})\s*\(([^()]*)\)", text):
+        values = [float(entry) for entry in re.findall(_NUMBER, inside)]
+        counts, rows = _TRANSFORMS[kind]
+        if len(values) not in counts:
             raise FileFormatError(f"{source} has a transform that cannot be read: {cut(f'{kind}({inside})')}.")
-        whole = whole @ one
+        whole = whole @ np.array([*rows(*values), [0.0, 0.0, 1.0]])
     return whole
 
 
