@@ -26,8 +26,6 @@ from pibls.solution.celled import CellNetwork
 from pibls.solution.json_records import Network
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["SolutionPair"]
-
 _SAMPLES = 2000  # points at which two solutions are compared all over the domain
 _UNKNOWN = 12  # degree of a network that has none
 _HIGHEST = 2  # degrees that a rougher solution lacks: one alone may be missing for symmetry

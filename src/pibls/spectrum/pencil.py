@@ -20,8 +20,6 @@ from pibls.problem import Across, Eigenvalue, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.unknown_numbers import refuse_open
 
-__all__ = ["Pencil"]
-
 _HIGHEST = 2  # power of the eigenvalue
 
 
