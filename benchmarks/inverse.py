@@ -25,11 +25,11 @@ import numpy as np
 
 import pibls as pb
 from benchmarks.inverse_models import MODELS, bound, rate_field
-from benchmarks.records import added, load, save
+from benchmarks.records import save
 from benchmarks.runner import warm_up
 from benchmarks.sets.open_windows import WINDOWS
 from benchmarks.sets.unknowns import noise_of
-from benchmarks.spread import spread
+from benchmarks.spread import resumed
 from pibls.checks import FloatArray
 from pibls.problems import inverse
 from pibls.problems.inverse.data import values_of
@@ -152,20 +152,15 @@ def _functions(name: str, problem: pb.Problem, X: FloatArray, *, fields: bool) -
 
 def run(jobs: list[Job], out: Path, processes: int) -> list[Row]:
     """Solve what the file does not have yet, and return the rows of the jobs."""
-    known = load(Row, out)
-    done = {(row.study, row.problem, row.seed) for row in known}
-    warm_up()
-    with added(Row, out) as add:
-        for _, rows in spread([job for job in jobs if job[:3] not in done], solved, processes):
-            known += rows
-            add(rows)
-            for row in rows:
-                found = f"{row.value:.10g} ± {row.deviation:.2g}"
-                print(
-                    f"{row.problem} [{row.seed}] {row.unknown}: {found}, {row.status}, {row.seconds:.1f} s", flush=True
-                )
-    wanted = {job[:3] for job in jobs}
-    return [row for row in known if (row.study, row.problem, row.seed) in wanted]
+
+    def told(row: Row) -> str:
+        found = f"{row.value:.10g} ± {row.deviation:.2g}"
+        return f"{row.problem} [{row.seed}] {row.unknown}: {found}, {row.status}, {row.seconds:.1f} s"
+
+    def key(row: Row) -> tuple[str, str, int]:
+        return row.study, row.problem, row.seed
+
+    return resumed(Row, out, {job[:3]: job for job in jobs}, solved, processes, key=key, told=told, begin=warm_up)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import pibls as pb
-from benchmarks.records import added, load
 from benchmarks.runner import warm_up
 from benchmarks.sets.inverse_aside import inverse_aside
 from benchmarks.sets.inverse_open import inverse_open
 from benchmarks.sets.meters import Inverse, Mode
-from benchmarks.spread import spread
+from benchmarks.spread import resumed
 from pibls.runtime import blas_threads
 
 HALVES = {"open": inverse_open, "aside": inverse_aside}
@@ -117,27 +116,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/inverse_words.csv"))
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    jobs: list[Job] = [
+    jobs = (
         (options.half, name, mode, seed)
         for name, case in HALVES[options.half].items()
         for mode in case.modes
         for seed in range(1 if mode == "exact" else options.seeds)
         if not options.only or name in options.only
-    ]
-    rows = load(Row, options.out)
-    done = {(row.half, row.problem, row.mode, row.seed) for row in rows}
-    warm_up()
-    with added(Row, options.out) as add:
-        for _, row in spread([job for job in jobs if job not in done], solved, options.processes):
-            rows.append(row)
-            add([row])
-            print(
-                f"{row.problem} {row.mode} {row.seed}: {row.status}, {row.verdict}, {row.held}/{row.intervals} held,"
-                f" {row.off:.2g} off, {row.seconds:.1f} s; {row.message[:300]}",
-                flush=True,
-            )
-    wanted = set(jobs)
-    print("\n".join(told(row for row in rows if (row.half, row.problem, row.mode, row.seed) in wanted)))
+    )
+
+    def words(row: Row) -> str:
+        return (
+            f"{row.problem} {row.mode} {row.seed}: {row.status}, {row.verdict}, {row.held}/{row.intervals} held,"
+            f" {row.off:.2g} off, {row.seconds:.1f} s; {row.message[:300]}"
+        )
+
+    def key(row: Row) -> tuple[str, str, str, int]:
+        return row.half, row.problem, row.mode, row.seed
+
+    tasks = {job: job for job in jobs}
+    rows = resumed(Row, options.out, tasks, solved, options.processes, key=key, told=words, begin=warm_up)
+    print("\n".join(told(rows)))
 
 
 if __name__ == "__main__":

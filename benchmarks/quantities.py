@@ -23,10 +23,9 @@ import numpy as np
 import sympy as sp
 
 import pibls as pb
-from benchmarks.records import added, load
 from benchmarks.runner import LONGEST, ROUND_OFF
 from benchmarks.sets import SETS, cases
-from benchmarks.spread import spread
+from benchmarks.spread import resumed
 from benchmarks.tables import ROOT
 from pibls.problem.evaluate import compile_function
 from pibls.report.views import tolerant
@@ -189,18 +188,18 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "quantities.csv")
     options = parser.parse_args()
-    tasks = [(name, label) for name in options.set for label in cases(name) if label in (options.only or [label])]
-    known = load(Row, options.out)
-    missing = [task for task in tasks if task not in {(row.set, row.problem) for row in known}]
-    with added(Row, options.out) as add:
-        for _, rows in spread(missing, quantities, options.processes):
-            add(rows)
-            known += rows
-            for row in rows:
-                if row.judged != "right":
-                    print(f"{row.judged}: {row}", flush=True)
+    pairs = ((name, label) for name in options.set for label in cases(name) if label in (options.only or [label]))
+    rows = resumed(
+        Row,
+        options.out,
+        {pair: pair for pair in pairs},
+        quantities,
+        options.processes,
+        key=lambda row: (row.set, row.problem),
+        told=lambda row: "" if row.judged == "right" else f"{row.judged}: {row}",
+    )
     for kind in ("derivative", "flux", "mean", "maximum", "value", "all"):
-        own = [row for row in known if kind in (row.kind, "all") and (row.set, row.problem) in tasks]
+        own = [row for row in rows if kind in (row.kind, "all")]
         counts = Counter(row.judged for row in own)
         decided = counts["right"] + counts["wrong"]
         share = f"{counts['right'] / decided:.1%}" if decided else "none"

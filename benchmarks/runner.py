@@ -12,15 +12,15 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pibls as pb
-from benchmarks.records import added, load
 from benchmarks.sets import SETS, Case, cases
-from benchmarks.spread import spread
+from benchmarks.spread import resumed
 from benchmarks.tables import ROOT
 from pibls.runtime import RATE, blas_threads
 
@@ -138,31 +138,15 @@ def longest_first(wanted: Iterable[Key], known: Iterable[Row]) -> list[Key]:
 
 def run(wanted: Sequence[Key], out: Path, processes: int, commit: str) -> list[Row]:
     """Solve what a file does not have yet, add it to the file row by row, and return all rows that are wanted."""
-    rows = load(Row, out)
-    done = {row.key for row in rows}
-    missing = [key for key in wanted if key not in done]
-    if missing:
-        warm_up()
-    with added(Row, out) as add:
-        for number, (_, row) in enumerate(spread(missing, _Solve(commit), processes), start=1):
-            rows.append(row)
-            add([row])
-            print(
-                f"{number}/{len(missing)} {row.set} {row.problem} tol {row.tol:g} seed {row.seed}: {row.status}, "
-                f"estimate {row.estimate:.1e}, error {row.error:.1e}, work {row.work:.2f}, {row.seconds:.2f} s "
-                f"{row.verdict}",
-                flush=True,
-            )
-    chosen = set(wanted)
-    return [row for row in rows if row.key in chosen]
 
+    def told(row: Row) -> str:
+        return (
+            f"{row.set} {row.problem} tol {row.tol:g} seed {row.seed}: {row.status}, estimate {row.estimate:.1e}, "
+            f"error {row.error:.1e}, work {row.work:.2f}, {row.seconds:.2f} s {row.verdict}"
+        )
 
-@dataclass(frozen=True)
-class _Solve:
-    commit: str
-
-    def __call__(self, key: Key) -> Row:
-        return solved(key, self.commit)
+    work, tasks = partial(solved, commit=commit), {key: key for key in wanted}
+    return resumed(Row, out, tasks, work, processes, key=lambda row: row.key, told=told, begin=warm_up)
 
 
 def digest() -> str:

@@ -1,14 +1,18 @@
-"""Tasks over all cores, each in a process of its own."""
+"""Tasks over all cores, each in a process of its own, and files of their rows that a later run goes on from."""
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks.records import added, load
+
+Row = TypeVar("Row")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -39,6 +43,36 @@ def spread(tasks: Sequence[Task], work: Callable[[Task], Result], processes: int
     finally:
         for _, process in running.values():
             process.terminate()
+
+
+def resumed(
+    kind: type[Row],
+    out: Path,
+    tasks: Mapping[Any, Task],
+    work: Callable[[Task], Row | list[Row]],
+    processes: int,
+    *,
+    key: Callable[[Row], Hashable],
+    told: Callable[[Row], str],
+    begin: Callable[[], object] = lambda: None,
+) -> list[Row]:
+    """Do the tasks whose keys a file has no rows of, add their rows as they come, and return the rows of all tasks.
+
+    Every row is told of in a line, unless there is nothing to tell. ``begin`` is called before the first task.
+    """
+    rows = load(kind, out)
+    done = set(map(key, rows))
+    missing = [task for own, task in tasks.items() if own not in done]
+    if missing:
+        begin()
+    with added(kind, out) as add:
+        for number, (_, made) in enumerate(spread(missing, work, processes), start=1):
+            found = made if isinstance(made, list) else [made]
+            rows += found
+            add(found)
+            for words in filter(None, map(told, found)):
+                print(f"{number}/{len(missing)} {words}", flush=True)
+    return [row for row in rows if key(row) in tasks]
 
 
 def _alone(pipe: Connection, work: Callable[[Any], Any], task: Any) -> None:

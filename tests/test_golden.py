@@ -96,7 +96,7 @@ def test_a_table_that_was_cut_off_is_read_and_completed(tmp_path, monkeypatch):
     path.write_text(path.read_text()[:-30])
     solved = []
     monkeypatch.setattr(runner, "warm_up", lambda: None)
-    monkeypatch.setattr(runner, "spread", lambda tasks, *_: solved.extend(tasks) or [(None, ILL)])
+    monkeypatch.setattr("benchmarks.spread.spread", lambda tasks, *_: solved.extend(tasks) or [(None, ILL)])
     rows = runner.run([row.key for row in TABLE], path, 1, "abc")
     assert solved == [ILL.key]
     assert [row.key for row in rows] == [row.key for row in load(Row, path)] == [row.key for row in TABLE]

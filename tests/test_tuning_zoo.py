@@ -133,15 +133,14 @@ def test_judge_is_one_for_nothing_and_small_for_a_solution():
     problem = pb.problems.poisson()
     judge = Judge(problem, Points.sample(problem, 150, seed=5))
     solution = Fitting(problem, 0).fit([(240, (3.0, 3.0))])
-    verdict = judge(solution)
-    assert verdict.total < 1e-6
-    assert set(verdict.parts) == {s.name for s in problem.statements}
+    assert judge(solution.evaluate) < 1e-6
+    assert set(judge.residuals(solution.evaluate)) == {s.name for s in problem.statements}
     scaled = type(solution)(problem, solution.network, 2 * solution.weights, "fitted", solution.diagnostics)
     # −2Δu − f = f: a residual of the size of f, compared with terms of twice that size in two derivatives and f.
     f = root_mean_square(2 * np.pi**2 * problem.exact_values(judge.points.interior)["u"])
     # Each second derivative is −π²u, of half the size of f, and twice that here.
     assert judge.references(scaled.evaluate)["the equation"] == pytest.approx(f * np.sqrt(3), rel=0.05)
-    assert judge(scaled).parts["the equation"] == pytest.approx(1 / np.sqrt(3), rel=0.05)
+    assert judge.residuals(scaled.evaluate)["the equation"] == pytest.approx(1 / np.sqrt(3), rel=0.05)
 
 
 def test_progress_is_shown_where_asked_and_nowhere_else(monkeypatch, capsys):

@@ -119,7 +119,7 @@ def blas_threads(most: int | None = None) -> Iterator[None]:
 
     ``most`` caps them further: small matrices gain nothing from threads, and lose much where cores are busy.
     """
-    cores = free_cores() if most is None else min(most, free_cores())
+    cores = 1 if most == 1 else min(free_cores(), most or sys.maxsize)
     controller = _controller("torch" in sys.modules)
     pools = {library.prefix: library.num_threads for library in controller.lib_controllers}
     crowded = {prefix: cores for prefix, threads in pools.items() if threads is not None and threads > cores}

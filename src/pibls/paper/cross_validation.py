@@ -271,7 +271,7 @@ def _fitted_scores(method: Method, scorer: Scorer, seed: int) -> list[Sequence[f
                     "The fit of every method of cross_validate must return a Solution. Got "
                     f"{shorten(solution)} from {shorten(method)} instead."
                 )
-            rows.append([scorer.score(solution, number, score) for score in scorer.scores])
+            rows.append([scorer.score(solution.evaluate, number, score) for score in scorer.scores])
     except (FeatureError, SolveError) as refusal:
         return refusal
     return rows
@@ -293,5 +293,5 @@ def _trained_scores(jobs: Sequence[_Trained], device: Any) -> list[list[Sequence
     for index, solution in train_together(fits, device):
         number, fold = places[index]
         scorer = jobs[number][1]
-        rows[number][fold] = [scorer.score(solution, fold, score) for score in scorer.scores]
+        rows[number][fold] = [scorer.score(solution.evaluate, fold, score) for score in scorer.scores]
     return [refusals.get(number, rows[number]) for number in range(len(jobs))]

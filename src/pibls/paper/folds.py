@@ -13,7 +13,8 @@ from pibls.errors import InputError
 from pibls.geometry import Points, PointSet
 from pibls.problem import MultiIndex, Problem
 from pibls.solution.residuals import root_mean_square
-from pibls.tuning.judge import Evaluates, Judge
+from pibls.system import Evaluate
+from pibls.tuning.judge import Judge
 
 IndexArray = npt.NDArray[np.intp]
 Key = tuple[str, MultiIndex]
@@ -87,12 +88,12 @@ class Scorer:
         """A judge for every fold."""
         return tuple(Judge(self.problem, fold.held) for fold in self.folds)
 
-    def score(self, solution: Evaluates, fold: int, score: str) -> float:
+    def score(self, evaluate: Evaluate, fold: int, score: str) -> float:
         """Return how good a solution is at the points held out of a fold."""
         if score == "residual":
-            return self.judges[fold](solution).total
+            return self.judges[fold](evaluate)
         X, names = self.folds[fold].held.interior, self.problem.field_names
-        values = solution.evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
+        values = evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
         errors = [v - self._held_exact[fold][name] for name, v in zip(names, values, strict=True)]
         return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))
 

@@ -45,23 +45,21 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
 def divided(equation: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr | None, sp.Expr]:
     """Return the flux by the divergences of an equation, if they tell, and the rest of the equation."""
     whole = residual_of(equation, "the equation")
-    unknown = None, resolve(whole, space)
     # Sources may be long, and have no divergences.
     divergences = [term for term in sp.Add.make_args(whole) if term.has(Divergence, Laplacian)]
     residual = expanded(sp.Add(*divergences))
     flux, rest = sp.S.Zero, residual + sp.Add(*(term for term in sp.Add.make_args(whole) if term not in divergences))
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
-        if not factor.is_number:
-            return unknown
         entries = operator.args
         if isinstance(operator, Laplacian):
             entries = tuple(SpaceDerivative(operator.args[0], symbol) for symbol in space)
-        elif len(entries) != len(space):
-            return unknown
+        if not factor.is_number or len(entries) != len(space):
+            return None, resolve(whole, space)
         flux += factor * sum(normal(symbol) * entry for symbol, entry in zip(space, entries, strict=True))
         rest -= factor * operator
-    return unknown if flux == 0 or rest.has(Divergence, Laplacian) else (flux, resolve(rest, space))
+    unknown = flux == 0 or rest.has(Divergence, Laplacian)
+    return (None, resolve(whole, space)) if unknown else (flux, resolve(rest, space))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from pibls.report.views import View
 from pibls.studio.shape_edits import leaves
 from pibls.text.domains import PosedDomain
 from pibls.text.positions import Path
-from pibls.wellposed.boundary_counts import counted
+from pibls.wellposed.counting import counted
 
 Record = dict[str, Any]
 

@@ -21,7 +21,7 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.json_records import RicherNetwork
 from pibls.status import Status
-from pibls.tuning.fitting import COMPARED, Fitting, estimated_error, of_unknown_error
+from pibls.tuning.fitting import COMPARED, Fitting, of_unknown_error
 from pibls.tuning.grow import new_nodes, with_nodes
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
@@ -49,7 +49,11 @@ def solve_as_told(
     chosen = default_method(problem) if method is None else method
     where = Points.sample(problem, 2 * COMPARED, method="kronecker", seed=seed) if points is None else points
     report(Progress("solve", budget.elapsed))
-    solution = _fitted(chosen, problem, where, seed, device)
+    solution: object = chosen.fit(problem, where, seed=seed, device=device)
+    if not isinstance(solution, Solution):
+        raise InputError(
+            f"The fit of the 'method' parameter of solve must return a Solution. Got {shorten(solution)} instead."
+        )
     if late := budget.late:
         return of_unknown_error(solution, late)
     begun = budget.elapsed
@@ -85,21 +89,10 @@ def _compared(
         groups = new_nodes(solution, nodes, np.random.default_rng(second.seed))
         wide = with_nodes(network, groups)
         other = second.fit_network(wide, second.points(wide.size), solution.evaluate, close=True)
-    judge = second.judge(network.size)
-    estimate = estimated_error(judge(solution).total, judge(other).total, second.distance(solution, other))
-    return (cast(RicherNetwork, other.network), other.weights), estimate
+    return (cast(RicherNetwork, other.network), other.weights), second.estimate(solution, other, network.size)
 
 
 def default_method(problem: Problem) -> PIBLS:
     """Return a network of sines over a range of scales, for a user's own points."""
     share, scales = (400, (2.0, 5.0, 12.0)) if len(problem.domain.coordinates) < 3 else (600, (1.0, 3.0))
     return PIBLS(features=[("sin", share, scale) for scale in scales], enhancement_groups=0)
-
-
-def _fitted(method: Method, problem: Problem, points: Points, seed: int, device: Any) -> Solution:
-    solution: object = method.fit(problem, points, seed=seed, device=device)
-    if not isinstance(solution, Solution):
-        raise InputError(
-            f"The fit of the 'method' parameter of solve must return a Solution. Got {shorten(solution)} instead."
-        )
-    return solution

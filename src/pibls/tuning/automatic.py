@@ -20,9 +20,8 @@ from pibls.quantities import asked
 from pibls.runtime import available_memory, is_dask
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
-from pibls.tuning.locally import solve_locally
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.purpose import solve_for
+from pibls.tuning.purpose import solve_for, solve_locally
 from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]

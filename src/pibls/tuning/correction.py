@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.runtime import blas_threads
@@ -37,9 +36,7 @@ class Correction:
         plain = replace(self.fitting, chart=None)
         network = plain.network([(plain.pilot_nodes, natural_scale(plain.axes))])
         system = assemble(plain.problem, self._points, network, Balanced())
-        matrix: Any = system.matrix
-        if system.constraints is not None:
-            matrix = np.concatenate([matrix, system.constraints])
+        matrix: Any = np.concatenate([own for own in (system.matrix, system.constraints) if own is not None])
         return network, LeastSquares().factorise(matrix), (*system.blocks, *system.constraint_blocks)
 
     @property
@@ -48,31 +45,20 @@ class Correction:
         return self.fitting.points(2 * self.fitting.pilot_nodes)
 
     def size(self, solution: Solution) -> float:
-        """Return the size of the correction of a solution, relative to that; with several fields, the largest.
-
-        >>> from pibls.problems import poisson_nd
-        >>> fitting = Fitting(poisson_nd(4), 0)
-        >>> rough = fitting.fit([(60, (0.5,) * 4)])
-        >>> bool(0.2 < Correction(fitting).size(rough) / rough.true_error() < 5.0)
-        True
-        """
+        """Return the size of the correction of a solution, relative to that; with several fields, the largest."""
         with blas_threads():
             network, factor, blocks = self._pilot
             problem = solution.problem
             judge = Judge(problem, self._points)
             soft, hard = ([s for s in problem.statements if s.exact is exact] for exact in (False, True))
-            rows = [
-                block.scale * self._residual(judge, solution, statement) / (1.0 if block.noise is None else block.noise)
-                for statement, block in zip((*soft, *hard), blocks, strict=True)
-            ]
+            rows = []
+            for statement, block in zip((*soft, *hard), blocks, strict=True):
+                missed = judge.residual(solution.evaluate, statement)
+                missed = missed if statement.targets is None else missed - statement.targets
+                rows.append(block.scale * missed / (1.0 if block.noise is None else block.noise))
             weights = factor.solve(np.concatenate(rows)).reshape(len(problem.fields), -1)
             X, zero = self.fitting.compare_points, (0,) * self.fitting.dimension
             found = network.contract(X, [zero], weights.T)[0]
         own = np.array(solution.evaluate(X, [(name, zero) for name in problem.field_names]))
         sizes = field_scales(problem, np.linalg.norm(own, axis=1))
         return float((np.linalg.norm(found, axis=0) / sizes).max())
-
-    @staticmethod
-    def _residual(judge: Judge, solution: Solution, statement: Any) -> FloatArray:
-        found = judge.residual(solution.evaluate, statement)
-        return found if statement.targets is None else found - statement.targets

@@ -122,7 +122,7 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     together = solve(problem, tol, budget.part(NEGLIGIBLE)) if words else others
     if not words or (together.status == Status.CONVERGED and _are_two(together, others)):
         return together if words else None
-    return _flawed(together, words)
+    return flawed(together, words)
 
 
 def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
@@ -147,14 +147,15 @@ def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., S
     end = float(cast(EvolvedNetwork, course.network).breaks[-1])
     if end >= span.bounds[0, 1]:
         return None
-    return _flawed(
+    return flawed(
         solve(problem, tol, budget.part(most=GLANCE)),
         f"The solution ceases to exist: followed from {low.item():.4g}, it blows up, or becomes infinitely steep, near "
         f"{line.coordinates[0].name} = {end:.4g}. End earlier, or check signs and values.",
     )
 
 
-def _flawed(solution: Solution, words: str) -> Solution:
+def flawed(solution: Solution, words: str) -> Solution:
+    """Return a solution as that of an ill-posed problem, with the words on why."""
     record = replace(solution.diagnostics, message=words)
     return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
 

@@ -14,8 +14,10 @@ from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.shocks import fronts_of
-from pibls.wellposed.boundary_counts import (
+from pibls.wellposed.characteristics import carried
+from pibls.wellposed.counting import (
     conditions,
+    conditions_needed,
     equations_in_words,
     exceeding,
     has,
@@ -23,33 +25,17 @@ from pibls.wellposed.boundary_counts import (
     lacking,
     named,
     number,
+    too_few,
 )
-from pibls.wellposed.characteristics import carried
-from pibls.wellposed.counting import conditions_needed, too_few
-from pibls.wellposed.levels import free_level, free_motion
 from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
-from pibls.wellposed.resting import leaves_at_will
 from pibls.wellposed.stability import unbounded_growth
+from pibls.wellposed.uniqueness import free_level, free_motion, leaves_at_will
 
 __all__ = ["first_word"]
 
 
 def first_word(problem: Problem) -> str:
-    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text.
-
-    Examples
-    --------
-    >>> import sympy as sp
-    >>> import pibls as pb
-    >>> x, y = pb.coordinates("x y")
-    >>> u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
-    >>> three = square.left | square.bottom | square.top
-    >>> problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0, on=three)])
-    >>> print(first_word(problem)[:85])
-    The solution is not unique: right has no condition; -laplacian(u) = 1 needs one there
-    >>> first_word(pb.Problem(problem.equations, square, [pb.Dirichlet(u, 0)]))
-    ''
-    """
+    """Say why a problem has no solution that its conditions determine, as far as counting tells; else an empty text."""
     return "" if _is_given_everywhere(problem) else problem.once(_told)
 
 

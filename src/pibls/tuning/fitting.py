@@ -42,16 +42,7 @@ _PER_ENTRY = 100.0  # multiplications that an entry of a matrix counts for befor
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """A problem, the seed of all nodes and points, and where the arithmetic runs.
-
-    Examples
-    --------
-    >>> from pibls.problems import poisson
-    >>> fitting = Fitting(poisson(), 0)
-    >>> solution = fitting.fit([(150, (3.0, 3.0))])
-    >>> solution.true_error() < 1e-6, fitting.judge(150)(solution).total < 1e-6
-    (True, True)
-    """
+    """A problem, the seed of all nodes and points, and where the arithmetic runs."""
 
     problem: Problem
     seed: int
@@ -163,6 +154,14 @@ class Fitting:
         apart, own = (np.linalg.norm(values, axis=1) for values in (np.subtract(first, second), np.array(first)))
         return float((apart / field_scales(self.problem, own)).max())
 
+    def estimate(self, one: Solution, richer: Solution, nodes: int) -> float:
+        """Return the relative error of a solution by a richer one, judged at points for so many nodes.
+
+        Both at the same points: some may lie in a layer that others miss.
+        """
+        judge = self.judge(nodes)
+        return estimated_error(judge(one.evaluate), judge(richer.evaluate), self.distance(one, richer))
+
     def turns(self, solution: Solution) -> float:
         """Return how often a solution changes by its own size from the first time to the last; zero without a time."""
         axis = self.time_axis
@@ -201,9 +200,6 @@ def estimated_error(own: float, richer: float, distance: float) -> float:
 
     A richer network is the better one, and the distance is the error, unless its residual says otherwise; and both may
     be wrong alike where the equation is hardly solved at all.
-
-    >>> [round(estimated_error(own, other, 0.01), 4) for own, other in ((1e-3, 1e-6), (1e-3, 1e-3), (0.5, 0.5))]
-    [0.01, 0.0071, 1.0]
     """
     share = max(NEGLIGIBLE, own / float(np.hypot(own, richer))) if own > 0 else 1.0
     return max(share * distance, 1.0) if own > NEGLIGIBLE else share * distance

@@ -101,15 +101,7 @@ def with_nodes(network: BroadNetwork, groups: Sequence[FeatureGroup | Enhancemen
 
 
 def residual_points(solution: Solution, count: int, rng: np.random.Generator) -> Points:
-    """Return points at which the residual of a solution is large: its size is their density, over a floor.
-
-    >>> from pibls import PIELM, problems
-    >>> problem = problems.boundary_layer()  # a layer near x = 1
-    >>> rough = PIELM(nodes=40, activation="sin", scale=20.0).fit(problem, Points.sample(problem, 200))
-    >>> chosen = residual_points(rough, 100, np.random.default_rng(0))
-    >>> len(chosen.interior)
-    100
-    """
+    """Return points at which the residual of a solution is large: its size is their density, over a floor."""
     problem = solution.problem
     seed = int(rng.integers(2**31))
     wanted = Points.sample(problem, count, method="kronecker", seed=seed)

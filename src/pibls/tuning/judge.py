@@ -8,10 +8,10 @@ what was chosen is a little flattered; the error estimate does not rest on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,32 +28,13 @@ from pibls.system import Evaluate
 _VANISHING = 1e-8
 
 
-class Evaluates(Protocol):
-    """The object of a judgement: a solution, or anything that knows its derivatives at the points of the judge."""
-
-    def evaluate(self, X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
-        """Return derivatives of fields at points."""
-        ...
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Relative residuals at held-out points, per statement."""
-
-    parts: Mapping[str, float]
-
-    @property
-    def total(self) -> float:
-        """Root of the sum of squares over the statements."""
-        return float(np.sqrt(sum(value**2 for value in self.parts.values())))
-
-
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Judges solutions of one problem at one set of held-out points."""
 
     problem: Problem
     points: Points
+    _known: dict[Statement, tuple[FloatArray, tuple[Any, ...]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def judged(self) -> tuple[tuple[str, Statement], ...]:
@@ -65,14 +46,17 @@ class Judge:
                 names[name] = statement
         return tuple(names.items())
 
-    def __call__(self, solution: Evaluates) -> Verdict:
+    def __call__(self, evaluate: Evaluate) -> float:
+        """Return the relative residual of a solution, or of anything whose derivatives are known at the points."""
+        return float(np.sqrt(sum(value**2 for value in self.residuals(evaluate).values())))
+
+    def residuals(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the relative residual of every statement."""
-        sizes = self.references(solution.evaluate)
-        parts: dict[str, float] = {}
+        sizes, found = self.references(evaluate), {}
         for name, statement in self.judged:
-            residual = root_mean_square(self.residual(solution.evaluate, statement))
-            parts[name] = residual / sizes[name] if sizes[name] > 0 else residual
-        return Verdict(parts)
+            residual = root_mean_square(self.residual(evaluate, statement))
+            found[name] = residual / sizes[name] if sizes[name] > 0 else residual
+        return found
 
     def references(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the size of each statement, which its residual is relative to: that of its terms, if not zero."""
@@ -95,8 +79,9 @@ class Judge:
         share = _VANISHING if len(self.problem.field_names) == 1 else SHARE
         sizes: dict[str, FloatArray] = {}
         for name, statement in self.judged:
-            source, coefficients = self._magnitudes(statement, evaluate)
-            terms = tuple(zip(statement.form.terms, coefficients, strict=True))
+            known, factors = self._parts(statement, evaluate)
+            source, sizes_of = root_mean_square(known), [root_mean_square(np.asarray(own)) for own in factors]
+            terms = tuple(zip(statement.form.terms, sizes_of, strict=True))
             total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
             expected = (c * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
             least = share * reduce(np.maximum, expected, np.zeros(()))
@@ -118,33 +103,20 @@ class Judge:
         """Half the widths of the domain."""
         return np.asarray(np.ptp(self.problem.domain.bounds, axis=1) / 2)
 
-    def _magnitudes(self, statement: Statement, evaluate: Evaluate | None) -> tuple[float, list[float]]:
-        """Return root mean squares of source and coefficients of a statement, or of its linearisation."""
-        source, coefficients = (
-            self._known(statement) if statement.form.is_linear else self._tangent(evaluate, statement)
-        )
-        return root_mean_square(source), [root_mean_square(np.asarray(own)) for own in coefficients]
-
-    def _tangent(self, evaluate: Evaluate | None, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
+    def _parts(self, statement: Statement, evaluate: Evaluate | None) -> tuple[FloatArray, tuple[Any, ...]]:
+        """Return source and coefficients at the points of a statement, or of its linearisation at a solution."""
+        where, form = self.points.sets[statement.source], statement.form
+        X, normals, functions = where.points, where.normals, form.coefficient_functions
+        if form.is_linear and statement not in self._known:
+            factors = tuple(f.constant if f.constant is not None else f(X, normals) for f in functions)
+            self._known[statement] = np.array(form.source_function(X, normals)), factors
+        if form.is_linear:
+            return self._known[statement]
         assert evaluate is not None
-        form, where = statement.form, self.points.sets[statement.source]
-        state = evaluate(where.points, [(term.field, term.multi_index) for term in form.terms])
-        coefficients = tuple(function(where.points, where.normals, state) for function in form.coefficient_functions)
-        source = form.residual_function(where.points, where.normals, state)
-        return source - sum(c * values for c, values in zip(coefficients, state, strict=True)), coefficients
-
-    def _known(self, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
-        """Return the source and the coefficients of a linear statement at its points, evaluated once."""
-        if statement not in self._cache:
-            where, form = self.points.sets[statement.source], statement.form
-            X, normals = where.points, where.normals
-            factors = tuple(f.constant if f.constant is not None else f(X, normals) for f in form.coefficient_functions)
-            self._cache[statement] = np.array(form.source_function(X, normals)), factors
-        return self._cache[statement]
-
-    @cached_property
-    def _cache(self) -> dict[Statement, tuple[FloatArray, tuple[Any, ...]]]:
-        return {}
+        state = evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+        factors = tuple(function(X, normals, state) for function in functions)
+        source = form.residual_function(X, normals, state)
+        return source - sum(c * values for c, values in zip(factors, state, strict=True)), factors
 
     def residual(self, evaluate: Evaluate, statement: Statement) -> FloatArray:
         """Return the residual of a statement at its held-out points."""
@@ -154,7 +126,7 @@ class Judge:
         if not statement.form.is_linear:
             found = statement.form.residual_function(where.points, where.normals, state)
             return found if where.weights is None else np.array(where.averaged(found))
-        source, coefficients = self._known(statement)
+        source, coefficients = self._parts(statement, evaluate)
         residual: FloatArray = source
         if where.partner is not None:
             residual = np.zeros(len(where))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,8 +54,7 @@ class Pilots:
             self.budget.spend(spent)
             return self.fitting.distance(one, two) < tol
 
-        scale, _ = choose_scale(self._score(None), self.fitting.axes, NEGLIGIBLE * tol, enough)
-        return self._pilot(None, scale)
+        return self._pilot(None, choose_scale(self._score(None), self.fitting.axes, NEGLIGIBLE * tol, enough))
 
     def refined(self, chart: Chart | None, scale: Scale) -> Pilot:
         """Return the best pilot of a chart at scales near one."""
@@ -63,29 +62,21 @@ class Pilots:
 
     def _charted(self, problem: Problem, tol: float) -> Pilot:
         """Return the best pilot over charts: the one of the symmetry, all coordinates, and those learned from these."""
-        best: Pilot | None = None
-        for chart in self._first_charts(problem):
-            found = self._climbed(chart, tol)
-            if best is None or found.residual < best.residual:
-                best = found
-            if best.residual < tol:
-                return best
-        assert best is not None
+
+        def climbed(chart: Chart | None) -> Pilot:
+            axes = self.fitting.dimension if chart is None else chart.axes
+            return self._pilot(chart, climb(self._score(chart), axes, tol))
+
+        symmetric = symmetric_chart(problem, self.fitting.compare_points)
+        best = climbed(symmetric)
+        if symmetric is not None and best.residual >= tol:
+            best = min(best, climbed(None), key=lambda pilot: pilot.residual)
         while best.residual >= tol:
-            found = self._climbed(learned_chart(best.solution, self.fitting.compare_points), tol)
+            found = climbed(learned_chart(best.solution, self.fitting.compare_points))
             if found.residual > FALLS * best.residual:
                 return min(best, found, key=lambda pilot: pilot.residual)
             best = found
         return best
-
-    def _first_charts(self, problem: Problem) -> Iterator[Chart | None]:
-        if (chart := symmetric_chart(problem, self.fitting.compare_points)) is not None:
-            yield chart
-        yield None
-
-    def _climbed(self, chart: Chart | None, tol: float) -> Pilot:
-        axes = self.fitting.dimension if chart is None else chart.axes
-        return self._pilot(chart, climb(self._score(chart), axes, tol)[0])
 
     def _score(self, chart: Chart | None) -> Callable[[Scale], float]:
         return lambda scale: self._pilot(chart, scale).residual
@@ -97,7 +88,7 @@ class Pilots:
             self.tell("scan", self.nodes)
             self.budget.spend(fitting.operations(self.nodes))
             solution = fitting.fit([(self.nodes, scale)])
-            total = self.judge(solution).total
+            total = self.judge(solution.evaluate)
             residual = total if np.isfinite(total) else np.inf
             self.known[id(chart), scale] = Pilot(fitting, scale, residual, solution)
             self.keep(solution, residual)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,6 @@ class Prepared:
     seed: int
     budget: float
     _found: Compared | None
-    _solvers: list[TreeSolver] = field(default_factory=list)
 
     def solve(
         self,
@@ -199,24 +199,15 @@ class Prepared:
         """Return solutions on the trees of the first one; None where they are too coarse for the new data."""
         found = self._found
         assert found is not None
-        changed = [self._changed(problem) for problem in problems]
+        changed = [_changed(self.problem, problem) for problem in problems]
         with blas_threads(most=1):
-            one, two = (solver.again(_sources(solver, changed)) for solver in self._factored(found))
+            one, two = (solver.again(_sources(solver, changed)) for solver in self._solvers)
             gaps = distances(found.fit_layout, one.side_by_side, found.better_layout, two.side_by_side)
             each = np.reshape(gaps, (3, len(problems), -1)).transpose(1, 0, 2)
             return [
                 self._judged(found, problem, new, one.side(number), two.side(number), each[number])
                 for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
             ]
-
-    def _changed(self, problem: Problem) -> dict[int, Form]:
-        """Return the forms of a problem whose sources are new, by the forms that they replace."""
-        return {
-            id(old): new
-            for one, two in zip(self.problem.statements, problem.statements, strict=True)
-            for old, new in zip(one.forms, two.forms, strict=True)
-            if old.source != new.source
-        }
 
     def _judged(
         self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
@@ -237,14 +228,15 @@ class Prepared:
             return None
         return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
 
-    def _factored(self, found: Compared) -> list[TreeSolver]:
-        """Return the factors of both trees, made once."""
-        if not self._solvers:
-            for layout, fit in ((found.fit_layout, found.fit), (found.better_layout, found.better)):
-                solver = TreeSolver(Rows(layout))
-                solver.solve(fit.root)
-                self._solvers.append(solver)
-        return self._solvers
+    @cached_property
+    def _solvers(self) -> list[TreeSolver]:
+        """Solvers with the factors of both trees."""
+        found = self._found
+        assert found is not None
+        solvers = [TreeSolver(Rows(layout)) for layout in (found.fit_layout, found.better_layout)]
+        for solver, fit in zip(solvers, (found.fit, found.better), strict=True):
+            solver.solve(fit.root)
+        return solvers
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
@@ -305,6 +297,13 @@ def keeps_factors(problem: Problem, others: Sequence[Problem]) -> bool:
         and suits_cells(problem)
         and all(_is_alike(*pair) for other in others for pair in zip(problem.statements, other.statements, strict=True))
     )
+
+
+def _changed(old: Problem, new: Problem) -> dict[int, Form]:
+    """Return the forms of a problem whose sources are new, by the forms that they replace."""
+    pairs = zip(old.statements, new.statements, strict=True)
+    forms = (both for one, two in pairs for both in zip(one.forms, two.forms, strict=True))
+    return {id(one): two for one, two in forms if one.source != two.source}
 
 
 def _sources(solver: TreeSolver, changed: Sequence[dict[int, Form]]) -> Sources:

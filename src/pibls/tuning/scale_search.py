@@ -22,22 +22,18 @@ def choose_scale(
     axes: int,
     enough: float,
     accept: Callable[[Scale], bool] = lambda _: False,
-) -> tuple[Scale, float]:
-    """Return the scale with the smallest score that was found, and its score; one that is low enough ends the search.
+) -> Scale:
+    """Return the scale with the smallest score that was found; one that is low enough ends the search.
 
     ``score`` is the held-out residual of a pilot, asked again for scales it knows; ``accept`` is asked whether the best
     scale that is the same on all axes will do.
-
-    >>> scale, left = choose_scale(lambda s: abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3)), 2, 0.0)
-    >>> bool(left < 0.3)
-    True
     """
     scale = min(((value,) * axes for value in _LADDER), key=score)
     if score(scale) > enough and not accept(scale):
         for step in _STEPS:
             for moved in (*((axis,) for axis in range(axes) if axes > 1), range(axes)):
                 scale = refine_scale(score, scale, moved, step, enough)
-    return scale, score(scale)
+    return scale
 
 
 def natural_scale(axes: int) -> Scale:
@@ -49,14 +45,9 @@ def natural_scale(axes: int) -> Scale:
     return (_LADDER[0] * float(np.sqrt(FEW_AXES / axes)),) * axes
 
 
-def climb(score: Callable[[Scale], float], axes: int, enough: float) -> tuple[Scale, float]:
-    """Return the scale, the same on all of many axes, from which no step lowers the score, and that score.
-
-    >>> climb(lambda s: abs(np.log(s[0] / 0.2)), 12, 0.0)[0][0]
-    0.1875
-    """
-    scale = refine_scale(score, natural_scale(axes), None, _STEPS[0], enough)
-    return scale, score(scale)
+def climb(score: Callable[[Scale], float], axes: int, enough: float) -> Scale:
+    """Return the scale, the same on all of many axes, from which no step lowers the score."""
+    return refine_scale(score, natural_scale(axes), None, _STEPS[0], enough)
 
 
 def refine_scale(
@@ -66,11 +57,7 @@ def refine_scale(
     step: float = _STEPS[-1],
     enough: float = 0.0,
 ) -> Scale:
-    """Return a better scale near one: some axes, all if left out, move together as long as that helps.
-
-    >>> [round(value, 1) for value in refine_scale(lambda s: np.exp(np.log(s[0] / 8) ** 2), (4.0, 4.0))]
-    [7.8, 7.8]
-    """
+    """Return a better scale near one: some axes, all if left out, move together as long as that helps."""
     axes = set(range(len(scale)) if moved is None else moved)
     for factor in (1.0 / step, step):
         while score(scale) > enough:

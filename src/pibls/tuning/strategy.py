@@ -26,7 +26,7 @@ from pibls.runtime import RATE
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
-from pibls.tuning.diagnosis import solve_by_cells
+from pibls.tuning.diagnosis import flawed, solve_by_cells
 from pibls.tuning.first_word import first_word
 from pibls.tuning.progress import Progress
 from pibls.tuning.units import solved_in, unit_of
@@ -60,15 +60,14 @@ class Strategy:
         check_squares(self.problem)
         check_interfaces(self.problem)
         free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
-        if free and self.problem.domain.time is not None:
-            fronts = self.problem.once(fronts_of)
-            if fronts is not None:
-                return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
+        evolves = self.problem.domain.time is not None
+        if free and evolves and (fronts := self.problem.once(fronts_of)) is not None:
+            return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
         if (unit := unit_of(self.problem)) != 1.0:
             return solved_in(unit, self.problem, lambda problem: replace(self, problem=problem).run(time))
-        if self.problem.domain.time is None or time == "space-time":
+        if not evolves or time == "space-time":
             return self._at_once()
         if time is None:
             return self._evolved()
@@ -85,8 +84,7 @@ class Strategy:
         glance = replace(self, tol=SLIGHT, budget=budget, assume_well_posed=True)
         evolved = glance._by_lines() if lines else None
         found = evolved if isinstance(evolved, Solution) else glance._at_once()
-        record = replace(found.diagnostics, message=words)
-        return replace(found, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+        return flawed(found, words)
 
     def _evolved(self) -> Solution:
         """Solve an evolution by lines or in space and time at once, and by the other way where that stalls."""

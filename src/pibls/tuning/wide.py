@@ -27,7 +27,7 @@ from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.charts import learned_chart
 from pibls.tuning.correction import Correction
-from pibls.tuning.fitting import Block, Fitting, estimated_error, of_unknown_error
+from pibls.tuning.fitting import Block, Fitting, of_unknown_error
 from pibls.tuning.pilots import WIDER, Pilot, Pilots, wider
 from pibls.tuning.progress import Progress
 from pibls.tuning.scale_search import FEW_AXES, Scale, widened
@@ -201,7 +201,7 @@ class _Widening:
         self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
-        residual = self.fitting.judge(nodes)(solution).total
+        residual = self.fitting.judge(nodes)(solution.evaluate)
         self._keep(solution, residual)
         return _Fitted(blocks, solution, residual)
 
@@ -215,10 +215,7 @@ class _Widening:
         """Estimate the error of a network by its distance to a wider one."""
         finer = self._fitted(wider(here.blocks), self.state)
         self.course.tell("estimate", here.nodes)
-        # Both at the same points: some may lie in a layer that others miss.
-        judge = self.fitting.judge(finer.nodes)
-        residuals = judge(here.solution).total, judge(finer.solution).total
-        estimate = estimated_error(*residuals, self.fitting.distance(here.solution, finer.solution))
+        estimate = self.fitting.estimate(here.solution, finer.solution, finer.nodes)
         if self.fitting.chart is not None:
             self.budget.spend(self.linear.operations(self.linear.pilot_nodes))
             estimate = float(np.hypot(estimate, self.correction.size(here.solution)))
@@ -297,15 +294,7 @@ def solve_wide(
     start: object = None,
     continuation: Sequence[Problem] = (),
 ) -> Solution:
-    """Solve a problem by one network that is widened until a wider one agrees; see :func:`pibls.solve`.
-
-    Examples
-    --------
-    >>> from pibls.problems import poisson_nd
-    >>> solution = solve_wide(poisson_nd(4), 1e-6, 10.0, 0, lambda _: None)
-    >>> solution.status, solution.true_error() < 1e-6
-    ('converged', True)
-    """
+    """Solve a problem by one network that is widened until a wider one agrees; see :func:`pibls.solve`."""
     check_known(problem)
     shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)

@@ -19,7 +19,7 @@ from pibls.problem import OnPart, Opposite
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
-from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, named
+from pibls.wellposed.counting import counted, equations_in_words, has, joined, named
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -27,20 +27,7 @@ if TYPE_CHECKING:
 
 
 def carried(evolution: Evolution) -> str:
-    """Say where values enter that no condition gives, or leave against one, or when characteristics meet; else nothing.
-
-    >>> import pibls as pb
-    >>> from pibls.evolution import find_evolution
-    >>> x, t = pb.coordinates("x t")
-    >>> u, road = pb.field("u", x, t), pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
-    >>> start = pb.Initial(u, sp.sin(sp.pi * x))
-    >>> problem = pb.Problem(sp.Eq(u.diff(t) + u.diff(x), 0), road, [start])
-    >>> print(carried(find_evolution(problem))[:63])
-    The solution is not unique: left has no condition, and u enters
-    >>> problem = pb.Problem(sp.Eq(u.diff(t) + u * u.diff(x), 0), road, [start, pb.Dirichlet(u, 0)])
-    >>> print(carried(find_evolution(problem))[:79])
-    The solution ceases to exist: near t = 0.318, x = 1 characteristics meet, and u
-    """
+    """Say where values enter without a condition, or leave against one, or when characteristics meet; else nothing."""
     if len(evolution.orders) != 1 or evolution.space is None or evolution.multipliers or evolution.mass:
         return ""
     ((name, order),) = evolution.orders.items()
@@ -103,7 +90,7 @@ def _along(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) -> st
     times = np.linspace(start, stop, POINTS)
     courses = _followed(functions, begun, times)
     is_round = any(isinstance(s.place, Opposite) for s in evolution.boundary)
-    told = "" if not speed.has(u) else _meeting(evolution, name, courses, times, is_round)
+    told = "" if not speed.has(u) else _meeting(evolution, name, courses(times[:-1]), times, is_round)
     return told or ("" if is_round else _leaving(evolution, name, courses, times))
 
 
@@ -148,18 +135,28 @@ def _given_at(evolution: Evolution, name: str, X: FloatArray) -> FloatArray:
     return found
 
 
-def _meeting(evolution: Evolution, name: str, courses: Any, times: FloatArray, is_round: bool) -> str:
-    """Say when and where characteristics meet; an empty text if none do."""
+def _meeting(evolution: Evolution, name: str, courses: FloatArray, times: FloatArray, is_round: bool) -> str:
+    """Say when and where neighbouring characteristics first meet; an empty text if none do.
+
+    There the derivative of the place by the start vanishes. Those that have left the domain meet no more.
+    """
     bounds, (x,) = evolution.space.bounds[0], evolution.problem.domain.space
     within = np.array([-np.inf, np.inf]) if is_round else bounds + PLAIN * np.ptp(bounds) * np.array([-1.0, 1.0])
-    time, place = _first_meeting(courses(times[:-1]), times, within)
-    if not np.isfinite(time):
+    places, apart = courses[:, 0], courses[:, 2]
+    inside = np.logical_and.accumulate((places >= within[0]) & (places <= within[1]), axis=0)
+    apart = np.where(inside, apart, np.inf)
+    crossed = np.flatnonzero(apart.min(axis=1, initial=np.inf) <= 0)
+    if not len(crossed):
         return ""
+    k = int(crossed[0])
+    own = int(apart[k].argmin())
+    share = apart[k - 1, own] / (apart[k - 1, own] - apart[k, own])
+    time, place = times[k - 1] + share * (times[k] - times[k - 1]), float(places[k, own])
     place = bounds[0] + (place - bounds[0]) % np.ptp(bounds) if is_round else place
-    coordinate = evolution.problem.domain.time
     return (
-        f"The solution ceases to exist: near {coordinate} = {time:.3g}, {x} = {place:.3g} characteristics meet, and "
-        f"{name} becomes infinitely steep. End earlier, or add what smooths it, as a small viscosity."
+        f"The solution ceases to exist: near {evolution.problem.domain.time} = {time:.3g}, {x} = {place:.3g} "
+        f"characteristics meet, and {name} becomes infinitely steep. End earlier, or add what smooths it, as a small "
+        "viscosity."
     )
 
 
@@ -183,20 +180,3 @@ def _followed(functions: Sequence[Any], begun: FloatArray, times: FloatArray) ->
     found = solve_ivp(rate, (times[0], times[-1]), begun.ravel(), **options)
     # What ends early, as in a blow-up, stays as it ended.
     return lambda t: found.sol(np.minimum(t, found.t[-1])).T.reshape(*np.shape(t), 4, count)
-
-
-def _first_meeting(courses: FloatArray, times: FloatArray, within: FloatArray) -> tuple[float, float]:
-    """Return when and where neighbouring characteristics first meet: where the derivative of place by start vanishes.
-
-    Those that have left the domain meet no more.
-    """
-    place, apart = courses[:, 0], courses[:, 2]
-    inside = np.logical_and.accumulate((place >= within[0]) & (place <= within[1]), axis=0)
-    apart = np.where(inside, apart, np.inf)
-    crossed = np.flatnonzero(apart.min(axis=1, initial=np.inf) <= 0)
-    if not len(crossed):
-        return np.inf, 0.0
-    k = int(crossed[0])
-    own = int(apart[k].argmin())
-    share = apart[k - 1, own] / (apart[k - 1, own] - apart[k, own])
-    return float(times[k - 1] + share * (times[k] - times[k - 1])), float(place[k, own])

@@ -7,7 +7,7 @@ the contradiction need show it: least squares find a compromise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -78,13 +78,6 @@ def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) ->
 
     Of a nonlinear problem, the linear equations are checked. ``start`` returns the data of the problem and a tree that
     resolves them; it is called only where needed.
-
-    >>> from pibls.cells.linear import start_of
-    >>> from pibls.problems import ill_posed, neumann_gauge
-    >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):
-    ...     print(incompatibility(problem, 1e-6, lambda: start_of(problem, 1e-6))[:51])
-    <BLANKLINE>
-    The equations and conditions contradict each other:
     """
     if problem.domain.time is not None:
         return ""
@@ -116,9 +109,10 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     )
 
 
-def halved(root: Cell) -> Cell:
-    """Return a tree with all cells halved along every axis."""
-    return refined(root, {leaf: [(axis, None) for axis in range(len(leaf.size))] for leaf in leaves(root)})
+def halved(root: Cell, axes: Sequence[int] | None = None) -> Cell:
+    """Return a tree with all cells halved along some axes, or along every one."""
+    chosen = range(len(root.size)) if axes is None else axes
+    return refined(root, {leaf: [(axis, None) for axis in chosen] for leaf in leaves(root)})
 
 
 def _fluxes(problem: Problem) -> tuple[_Flux, ...]:
@@ -220,7 +214,7 @@ def _through(
     held = [s.place is place or s.place == place for s in given]
     if any(not s.form.is_linear or s.targets is not None for s in given):
         return None
-    slots = sorted({*flux.rows, *slots_of(given)})
+    slots = sorted({*flux.rows, *slots_of(s.form for s in given)})
     wanted = flux.at(X, normals, slots)
     rows, values = linear_rows(given, place, X, normals, slots)
     shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
@@ -237,9 +231,9 @@ def given_on_parts(problem: Problem) -> list[Statement]:
     return [s for s in problem.statements if isinstance(s.place, OnPart)]
 
 
-def slots_of(given: Sequence[Statement]) -> set[Slot]:
-    """Return the fields and derivatives that occur in statements."""
-    return {(term.field, term.multi_index) for s in given for term in s.form.terms}
+def slots_of(forms: Iterable[Form]) -> set[Slot]:
+    """Return the fields and derivatives that occur in forms."""
+    return {(term.field, term.multi_index) for form in forms for term in form.terms}
 
 
 def linear_rows(
@@ -251,10 +245,17 @@ def linear_rows(
         own, form = cast(OnPart, statement.place), statement.form
         here = np.ones(len(X), dtype=bool) if own is place or own == place else own.part.contains(X)
         if here.any():
-            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
-                rows[here, k, slots.index((term.field, term.multi_index))] += function(X[here], normals[here])
+            rows[here, k] = _coefficients(form, X[here], normals[here], slots)
             values[here, k] = -form.source_function(X[here], normals[here])
     return rows, values
+
+
+def _coefficients(form: Form, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]) -> FloatArray:
+    """Return the coefficients of a linear form at points: (points, slots)."""
+    found = np.zeros((len(X), len(slots)))
+    for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+        found[:, slots.index((term.field, term.multi_index))] += function(X, normals)
+    return found
 
 
 def boundary_rules(parts: Sequence[Any]) -> dict[OnPart, tuple[FloatArray, ...]]:
@@ -281,13 +282,11 @@ def _kept(problem: Problem, flux: _Flux, interface: Interface, count: int) -> Fl
             continue
         if not all(form.is_linear for form in statement.forms):
             return None
-        slots = sorted({*flux.rows, *((t.field, t.multi_index) for form in statement.forms for t in form.terms)})
+        slots = sorted({*flux.rows, *slots_of(statement.forms)})
         factor, source, is_multiple = np.zeros(len(X)), np.zeros(len(X)), True
         for form, sign in zip(statement.forms[::-1], (1.0, -1.0), strict=True):
             beside, wanted = X + sign * step, flux.at(X + sign * step, normals, slots)
-            rows = np.zeros_like(wanted)
-            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
-                rows[:, slots.index((term.field, term.multi_index))] += function(beside, normals)
+            rows = _coefficients(form, beside, normals, slots)
             squares = np.square(wanted).sum(axis=1)
             if not squares.min() > 0:
                 return None

@@ -6,7 +6,6 @@ all others has. Where statements can each be met, but not together, by wider and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -71,17 +70,7 @@ class Clash:
 
 
 def find_clash(problem: Problem) -> Clash | None:
-    """Return two conditions that give different values for the same thing.
-
-    >>> from pibls.geometry import Interval
-    >>> from pibls.problem import Dirichlet, coordinates, field
-    >>> x = coordinates("x")
-    >>> u, line = field("u", x), Interval((x, 0, 1))
-    >>> conditions = [Dirichlet(u, 0), Dirichlet(u, 1, on=line.right)]
-    >>> find_clash(Problem(u.diff(x, 2), line, conditions)).values
-    (0.0, 1.0)
-    >>> find_clash(Problem(u.diff(x, 2), line, [*conditions[:1], Dirichlet(u, 0, on=line.right)]))
-    """
+    """Return two conditions that give different values for the same thing."""
     given = [s for s in problem.statements if isinstance(s.place, OnPart) and s.form.is_linear and s.targets is None]
     found = (_clash(one, two) for one, two in combinations(given, 2))
     return next((clash for clash in found if clash is not None), None)
@@ -120,12 +109,12 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
         return None
     parts = [s.place.part for s in (one, two) if isinstance(s.place, OnPart)]
     small, large = sorted(parts, key=lambda part: part.measure)
-    samples = small.sample(POINTS, "kronecker", 1)
-    shared = large.contains(samples.points)
+    X, normals = small.sample(POINTS, "kronecker", 1)
+    shared = large.contains(X)
     # Two sides of a corner have it in common, and may differ there.
     if shared.mean() <= SLIGHT:
         return None
-    X, normals = samples.points[shared], samples.normals[shared]
+    X, normals = X[shared], normals[shared]
     first, second = (_row(s, slots, X, normals) for s in (one, two))
     if not np.allclose(first[:-1], second[:-1], atol=CLOSE):
         return None
@@ -177,9 +166,9 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
             defects.append(joint_defects(problem, fitting.points(network.size), network))
             if budget is not None:
                 budget.spend(fitting.operations(network.size))
-    if not stay_apart(defects):
+    (first, _), *_, (together, alone) = defects
+    if not (together > max(FALLS * first, NEGLIGIBLE) and alone < NEGLIGIBLE * together):
         return ""
-    together, alone = defects[-1]
     return (
         f"The equations and conditions contradict each other: {together:.0%} of their right-hand sides stay unmet, "
         f"however wide the network is, though each of them alone is met to {alone:.0e}. Check signs and values, or "
@@ -192,35 +181,16 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
 
     Statements that can each be met but not together contradict each other, or ask for more than the network can do;
     statements that cannot even be met alone want a finer network.
-
-    >>> from pibls import Dirichlet, Interval, coordinates, field
-    >>> from pibls.features import draw_network
-    >>> x = coordinates("x")
-    >>> u = field("u", x)
-    >>> line = Interval((x, 0, 1))
-    >>> both = Problem(u.diff(x) - 1, line, [Dirichlet(u, 0)])
-    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
-    >>> together, alone = joint_defects(both, Points.sample(both, 100), network)
-    >>> together > 0.1, alone < 1e-10
-    (True, True)
     """
-    system = assemble(problem, points, network, Balanced())
-    alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
-    size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
-    weights = linalg.lstsq(system.matrix, system.rhs, cond=ROUNDING, lapack_driver="gelsy")[0]
-    residual = system.rhs - system.matrix @ weights
-    together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
-    return (together / size if size > 0 else 0.0), max(alone, default=0.0)
-
-
-def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
-    """Tell from the joint defects of wider and wider networks whether statements contradict each other.
-
-    >>> stay_apart([(0.7, 1e-2), (0.7, 1e-4), (0.7, 1e-6)]), stay_apart([(0.7, 1e-2), (0.1, 1e-4), (0.01, 1e-6)])
-    (True, False)
-    """
-    (first, _), *_, (together, alone) = defects
-    return together > max(FALLS * first, NEGLIGIBLE) and alone < NEGLIGIBLE * together
+    system, alone = assemble(problem, points, network, Balanced()), 0.0
+    for rows in (block.rows for block in system.blocks):
+        if (size := float(np.linalg.norm(system.rhs[rows]))) > 0:
+            alone = max(alone, float(np.linalg.norm(_missed(system.matrix[rows], system.rhs[rows]))) / size)
+    together, whole = (
+        float(np.sqrt(sum(np.mean(values[block.rows] ** 2) for block in system.blocks)))
+        for values in (_missed(system.matrix, system.rhs), system.rhs)
+    )
+    return (together / whole if whole > 0 else 0.0), alone
 
 
 def _is_perturbed(problem: Problem) -> bool:
@@ -238,9 +208,6 @@ def _is_perturbed(problem: Problem) -> bool:
     return False
 
 
-def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
-    size = float(np.linalg.norm(rhs))
-    if size == 0:
-        return 0.0
-    weights = linalg.lstsq(matrix, rhs, cond=ROUNDING, lapack_driver="gelsy")[0]
-    return float(np.linalg.norm(rhs - matrix @ weights)) / size
+def _missed(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
+    """Return what the best weights miss of right-hand sides."""
+    return np.asarray(rhs - matrix @ linalg.lstsq(matrix, rhs, cond=ROUNDING, lapack_driver="gelsy")[0])

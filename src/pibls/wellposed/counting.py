@@ -9,22 +9,24 @@ orders of the equations say how many conditions there have to be at its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.problem import AtPoints, Average, MultiIndex, OnPart, Problem, Statement
+from pibls.checks import FloatArray
+from pibls.problem import AtPoints, Average, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
-from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
-from pibls.wellposed.boundary_counts import counted, equations_in_words, has, joined, lacking, number, sampled
+from pibls.problem.printing import text
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.wellposed.principal import conditions_of, subsystems_of
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
 
 
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 # All of them are smooth wherever their arguments are.
 _SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
 
@@ -108,14 +110,7 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
 def too_few(
     problem: Problem, equations: Sequence[Statement], place: str, names: Sequence[str], found: int, enough: int
 ) -> str:
-    """Say that a place has too few conditions.
-
-    >>> from pibls.problems import poisson
-    >>> problem = poisson()
-    >>> equations = analysis_of(problem).equations
-    >>> print(too_few(problem, equations, "left", ["u"], 0, 1)[:50])
-    The solution is not unique: left has no condition;
-    """
+    """Say that a place has too few conditions."""
     bare = f", none of {joined(names)}" if found and len(names) < len(problem.fields) else ""
     return (
         f"The solution is not unique: {has(place, found)}{bare}; {equations_in_words(problem, equations)} needs "
@@ -157,13 +152,17 @@ def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[
 def surplus_of(problem: Problem) -> tuple[Statement, ...]:
     """Return conditions on one field without which it may be determined, on a line or by an elliptic equation.
 
-    >>> from pibls.geometry import Rectangle
+    >>> from pibls.geometry import Interval, Rectangle
     >>> from pibls.problem import Dirichlet, Mean, Neumann, coordinates, field, laplacian
     >>> x, y = coordinates("x y")
     >>> u, square = field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
     >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0), Mean(u, 0)]
     >>> [s.name for s in surplus_of(Problem(laplacian(u) - u**3, square, conditions))]
     ['Neumann(dn(u) = 0 on left)', 'Mean(u = 0 on average)']
+    >>> w, line = field("w", x), Interval((x, 0, 1))
+    >>> ends = [Dirichlet(w, x), Dirichlet(w.diff(x), 2, on=line.left)]
+    >>> [[s.name for s in surplus_of(Problem(w.diff(x, k), line, ends))] for k in (2, 3)]
+    [['Dirichlet(w_x = 2 on left)'], []]
     """
     given = [s for s in problem.statements if not s.is_equation]
     usual = (s.form.is_linear and s.weight == 1.0 and s.targets is None for s in given)
@@ -182,28 +181,112 @@ def _beyond_on_line(problem: Problem, given: Sequence[Statement]) -> tuple[State
 
     Those inside come before those at the ends, and the last before the first. Least squares put what they contradict
     into an ever smaller cell, where nothing is seen of it.
-
-    >>> from pibls.geometry import Interval
-    >>> from pibls.problem import Dirichlet, coordinates, field
-    >>> x = coordinates("x")
-    >>> u, line = field("u", x), Interval((x, 0, 1))
-    >>> conditions = [Dirichlet(u, x), Dirichlet(u.diff(x), 2, on=line.left)]
-    >>> [s.name for s in surplus_of(Problem(u.diff(x, 2), line, conditions))]
-    ['Dirichlet(u_x = 2 on left)']
-    >>> surplus_of(Problem(u.diff(x, 3), line, conditions))
-    ()
     """
-    beyond, found = sum(map(_count, given)) - int(analysis_of(problem).orders.sum()), list[Statement]()
-    for statement in (s for at_end in (False, True) for s in reversed(given) if isinstance(s.place, OnPart) == at_end):
-        if _count(statement) <= beyond:
-            beyond -= _count(statement)
+
+    def count(statement: Statement) -> int:
+        place = statement.place
+        if isinstance(place, OnPart):
+            return int(place.part.measure)
+        return len(place.points) if isinstance(place, AtPoints) else 1
+
+    beyond, found = sum(map(count, given)) - int(analysis_of(problem).orders.sum()), list[Statement]()
+    for statement in (s for at_end in (False, True) for s in given[::-1] if isinstance(s.place, OnPart) == at_end):
+        if count(statement) <= beyond:
+            beyond -= count(statement)
             found.append(statement)
     return () if beyond else tuple(found)
 
 
-def _count(statement: Statement) -> int:
-    """Return as how many conditions a statement on a line counts."""
-    place = statement.place
-    if isinstance(place, OnPart):
-        return int(place.part.measure)
-    return len(place.points) if isinstance(place, AtPoints) else 1
+def number(count: int) -> str:
+    """Return a small number as a word."""
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+
+
+def conditions(count: int) -> str:
+    """Return so many conditions in words."""
+    return f"{number(count)} condition{'s' * (count > 1)}"
+
+
+def has(place: str, count: int) -> str:
+    """Say how many conditions a place has.
+
+    >>> has("left", 0), has(joined(["left", "bottom", "top"]), 2)
+    ('left has no condition', 'left, bottom and top have two conditions each')
+    """
+    several = " and " in place
+    return f"{place} {'have' if several else 'has'} {conditions(count)}{' each' * (several and count > 0)}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names as people list them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def equations_in_words(problem: Problem, equations: Sequence[Statement]) -> str:
+    """Return one equation as it was written; several are only told of."""
+    if len(equations) > 1:
+        return "the system"
+    given = problem.equations[equations[0].source]
+    written = text(given) if isinstance(given, sp.Eq) else f"{text(given)} = 0"
+    return written if len(written) < 60 else "the equation"
+
+
+def counted(problem: Problem, X: FloatArray, statements: Sequence[Statement]) -> FloatArray:
+    """Return how many conditions hold at points of the boundary; those that may count as several are infinitely many.
+
+    Such are conditions that are not linear, as u² + v² = 0, and periodic ones.
+    """
+    found = np.zeros(len(X))
+    for statement in statements:
+        place = statement.place
+        if isinstance(place, OnPart):
+            found += np.where(place.part.contains(X), 1.0 if statement.form.is_linear else np.inf, 0.0)
+        elif isinstance(place, Opposite):
+            found += np.where(place.low.contains(X) | place.high.contains(X), np.inf, 0.0)
+        elif isinstance(place, AtPoints) and problem.domain.boundary.contains(place.points).sum() > X.shape[1]:
+            found += np.inf  # a boundary may be told point by point
+    return found
+
+
+def lacking(problem: Problem, statements: Sequence[Statement], needed: int) -> tuple[str, int]:
+    """Return which parts of the boundary have too few conditions, in words, and how many; an empty text if none."""
+    X = sampled(problem)
+    found = counted(problem, X, statements)
+    bare = found < needed
+    parts = {name: part.contains(X) for name, part in named(problem).items()}
+    whole = [name for name, own in parts.items() if own.any() and bare[own].all()]
+    if whole:
+        fewest = int(min(found[parts[name]].min() for name in whole))
+        names = [name for name in whole if found[parts[name]].min() == fewest]
+        return "the boundary" if (found == fewest).all() else joined(names), fewest
+    if bare.mean() <= SLIGHT:
+        return "", 0
+    first = int(np.flatnonzero(bare)[0])
+    place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(problem.domain.space, X[first], strict=False))
+    where = next((f"a piece of {name}" for name, own in parts.items() if own[first]), "a piece of the boundary")
+    return f"{where} (near {place})", int(found[first])
+
+
+def exceeding(problem: Problem, statements: Sequence[Statement], needed: int) -> tuple[str, int]:
+    """Return which parts of the boundary have too many conditions, in words, and how many; an empty text if none."""
+    X = sampled(problem)
+    found = counted(problem, X, statements)
+    many = np.isfinite(found) & (found > needed)
+    if many.mean() <= SLIGHT:
+        return "", 0
+    parts = [name for name, part in named(problem).items() if (own := part.contains(X)).any() and many[own].all()]
+    return joined(parts) if parts else "a piece of the boundary", int(found[many].max())
+
+
+def sampled(problem: Problem) -> FloatArray:
+    """Return points all over the boundary, some on every piece of it."""
+    boundary: Any = problem.domain.boundary
+    return np.asarray(boundary.sample(max(POINTS, 3 * len(boundary.patches)), "kronecker", 1).points)
+
+
+def named(problem: Problem) -> dict[str, Any]:
+    """Return the parts of the boundary by name; of several names of one part the first."""
+    parts, found = problem.domain.parts, dict[Any, str]()
+    for name, part in parts.items():
+        found.setdefault(part.patches, name)
+    return {name: parts[name] for name in found.values()}

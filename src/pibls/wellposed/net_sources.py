@@ -53,16 +53,6 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     """Say by how much sources and prescribed fluxes differ, or that they leave a sum that no field can have.
 
     ``start`` returns the data of the problem and a tree that resolves them; it is called only where needed.
-
-    >>> import pibls as pb
-    >>> from pibls.cells.linear import start_of
-    >>> x = pb.coordinates("x")
-    >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
-    >>> for source in (0, 1):
-    ...     problem = Problem(sp.Eq(-u.diff(x, 2) + sp.exp(u), source), rod, [pb.Neumann(u, 0)])
-    ...     print(imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))[52:99])
-    in the equation, exp(u) is positive for every u
-    <BLANKLINE>
     """
     if told := incompatibility(problem, tol, start):
         return told
@@ -167,7 +157,7 @@ def _flowing(
     """
     given = given_on_parts(problem)
     own = [(term.field, term.multi_index) for term in net.flux.terms]
-    slots = sorted({*own, *slots_of(given)})
+    slots = sorted({*own, *slots_of(s.form for s in given)})
     rows, values = linear_rows(given, place, X, normals, slots)
     inverse, rng, found, scale = np.linalg.pinv(rows), np.random.default_rng(0), [], 0.0
     for _ in range(SAMPLES):

@@ -37,12 +37,7 @@ class Subsystem:
 
 
 def subsystems_of(problem: Problem) -> tuple[Subsystem, ...]:
-    """Return all fields as a subsystem, and those of them that are one too; none where equations are more or fewer.
-
-    >>> from pibls.problems import poisson, stokes
-    >>> [(subsystem.fields, subsystem.degree) for own in (poisson(), stokes()) for subsystem in subsystems_of(own)]
-    [(('u',), 2), (('p', 'u', 'v'), 4)]
-    """
+    """Return all fields as a subsystem, and those of them that are one too; none where equations are more or fewer."""
     equations, names = analysis_of(problem).equations, problem.field_names
     if len(equations) != len(names):
         return ()

@@ -23,7 +23,7 @@ from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState, projected
-from pibls.cells.tree import Cell, leaves, refined, split_at_planes
+from pibls.cells.tree import Cell, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.features.reference import draw_reference
@@ -34,7 +34,8 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution.json_records import Network
 from pibls.system import Balanced, assemble
-from pibls.wellposed.boundary_counts import has, lacking
+from pibls.wellposed.compatibility import halved
+from pibls.wellposed.counting import has, lacking
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -100,17 +101,7 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
 
 
 def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = None) -> Sensitivity:
-    """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given.
-
-    >>> from pibls import Dirichlet, Interval, coordinates, field
-    >>> x = coordinates("x")
-    >>> u = field("u", x)
-    >>> line = Interval((x, 0, 1))
-    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
-    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
-    >>> [sensitivity_of(p).is_unseen for p in (enough, too_few)]
-    [False, True]
-    """
+    """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given."""
     d = len(problem.domain.coordinates)
     made = near.of_degree(degree_for(d, 0.0)).solver if near is not None else None
     solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, degree_for(d, 0.0), seed))))
@@ -144,10 +135,9 @@ def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensiti
 
 def _even_trees(solver: TreeSolver) -> list[Cell]:
     """Return even trees from coarse to fine, each with all cells of the one before halved along every axis."""
-    d = solver.layout.reference.dimension
-    roots = [_even(split_at_planes(solver.layout.root), solver.rows.traces.periodic)]
-    while len(roots) < _LEVELS[d]:
-        roots.append(_even(roots[-1], tuple(range(d))))
+    roots = [halved(split_at_planes(solver.layout.root), solver.rows.traces.periodic)]
+    while len(roots) < _LEVELS[solver.layout.reference.dimension]:
+        roots.append(halved(roots[-1]))
     return roots
 
 
@@ -177,10 +167,6 @@ def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
     return len(squares) > 2 and not largest.whole and squares[largest] > (1.0 - NEGLIGIBLE) * sum(squares.values())
 
 
-def _even(root: Cell, axes: tuple[int, ...]) -> Cell:
-    return refined(root, {leaf: [(axis, None) for axis in axes] for leaf in leaves(root)})
-
-
 def _largest(
     problem: Problem, X: FloatArray, network: Network, weights: FloatArray | None = None
 ) -> tuple[FloatArray, str]:
@@ -206,19 +192,6 @@ class Ambiguity:
         """Whether nothing of it is seen: solutions are not unique."""
         return self.visibility < _INVISIBLE
 
-    def hides_more_than(self, narrower: Ambiguity) -> bool:
-        """Tell whether widening the network found a function that is seen still less: the problem is not well posed.
-
-        For a well-posed problem the least visible function is a smooth one, which the narrower network had already.
-        """
-        falls = self.visibility < min(PLAIN, MOST**2 * narrower.visibility)
-        return falls or self.is_unseen
-
-    def in_words(self, problem: Problem, X: FloatArray) -> str:
-        """Say why the problem is ill-posed, where it shows most among the points X, and how to mend it."""
-        place, field = _largest(problem, X, self.network, self.weights)
-        return _in_words(problem, field, place, self.visibility, self.is_unseen)
-
 
 def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
     """Say which change of a solution nothing sees, by two small networks; an empty string if there is none."""
@@ -230,26 +203,17 @@ def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
         )
     if budget is not None:
         budget.spend(fitting.operations(nodes) + fitting.operations(2 * nodes))
-    return wide.in_words(fitting.problem, fitting.compare_points) if wide.hides_more_than(narrow) else ""
+    # For a well-posed problem the least visible function is a smooth one, which the narrower network had already.
+    if not (wide.is_unseen or wide.visibility < min(PLAIN, MOST**2 * narrow.visibility)):
+        return ""
+    place, field = _largest(fitting.problem, fitting.compare_points, wide.network, wide.weights)
+    return _in_words(fitting.problem, field, place, wide.visibility, wide.is_unseen)
 
 
 def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
-    """Return the least visible function of a network.
-
-    >>> import sympy as sp
-    >>> from pibls import Dirichlet, Interval, coordinates, field
-    >>> from pibls.features import draw_network
-    >>> x = coordinates("x")
-    >>> u = field("u", x)
-    >>> line = Interval((x, 0, 1))
-    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
-    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
-    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
-    >>> [find_ambiguity(p, Points.sample(p, 100), network).is_unseen for p in (enough, too_few)]
-    [False, True]
-    """
+    """Return the least visible function of a network."""
     system = assemble(problem, points, network, Balanced())
-    seen = system.matrix if system.constraints is None else np.concatenate([system.matrix, system.constraints])
+    seen = np.concatenate([own for own in (system.matrix, system.constraints) if own is not None])
     values = network.combine(points.interior, [{(0,) * network.dimension: 1.0}])[0]
     values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
     # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
