@@ -1,4 +1,4 @@
-"""Equations over a domain: their operators are resolved, their symbols checked, and what is left is lowered."""
+"""Equations over a domain: their operators are resolved, their symbols checked, and the rest is lowered."""
 
 from __future__ import annotations
 

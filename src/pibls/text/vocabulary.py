@@ -48,7 +48,7 @@ class Names:
 
     @property
     def plain(self) -> Names:
-        """The names of what is known: all but the unknown functions."""
+        """The names without the unknown functions: all that is known."""
         return replace(self, fields={})
 
     def derivatives(self, name: str) -> list[tuple[str, tuple[int, ...]]]:
