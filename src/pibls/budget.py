@@ -17,19 +17,6 @@ class Budget:
     Work is counted in operations, so that the same call ends in the same way on every machine. A clock decides only
     where a deadline was given.
 
-    Attributes
-    ----------
-    nominal
-        Work in nominal seconds of 10¹⁰ operations.
-    deadline
-        Real seconds after which no further stage is begun, or None.
-    operations
-        Work so far.
-    whole
-        The budget that this is a part of, which pays for it.
-
-    Examples
-    --------
     >>> budget = Budget(10.0)
     >>> budget.spend(4e10)
     >>> budget.left, budget.affords(5e10), budget.affords(7e10), budget.late
@@ -38,11 +25,11 @@ class Budget:
     'The deadline ends it: 0 s have passed.'
     """
 
-    nominal: float
-    deadline: float | None = None
-    operations: float = 0.0
+    nominal: float  # seconds of 10¹⁰ operations
+    deadline: float | None = None  # real seconds after which no further stage is begun
+    operations: float = 0.0  # work so far
     begun: float = field(default_factory=time.perf_counter)
-    whole: Budget | None = None
+    whole: Budget | None = None  # the budget that this is a part of, which pays for it
 
     @classmethod
     def of(cls, budget: Budget | float) -> Budget:

@@ -72,17 +72,6 @@ def _largest() -> int:
 class Guard:
     """Limits of one solve, and whether they were reached.
 
-    Attributes
-    ----------
-    deadline
-        Real seconds from now, or None.
-    memory
-        Bytes that the solve may add to what the process holds, or None: then what is free decides.
-    clock, holds, free
-        Seconds, bytes that this process holds, and bytes that it can still have.
-
-    Examples
-    --------
     >>> now = [0.0]
     >>> guard = Guard(10.0, clock=lambda: now[0])
     >>> guard.look()
@@ -92,11 +81,11 @@ class Guard:
     'The deadline ends it: 10 s have passed.'
     """
 
-    deadline: float | None = None
-    memory: float | None = None
-    clock: Callable[[], float] = field(default=time.monotonic)
-    holds: Callable[[], int] = resident
-    free: Callable[[], int] | None = None
+    deadline: float | None = None  # real seconds from now
+    memory: float | None = None  # bytes that it may add to what the process holds; without it what is free decides
+    clock: Callable[[], float] = field(default=time.monotonic)  # seconds
+    holds: Callable[[], int] = resident  # bytes that this process holds
+    free: Callable[[], int] | None = None  # bytes that it can still have
     words: str = ""  # why it was stopped
     noticed: bool = False  # whether a search has ended since
     over: bool = False
@@ -132,12 +121,7 @@ class Guard:
         return ""
 
     def require_time(self, operations: float) -> None:
-        """Stop before a call of LAPACK that would end long after the deadline.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Stop before a call of LAPACK that would end long after the deadline."""
         if self.deadline is None or operations < _LONG:
             return
         left = self.deadline + _GRACE + _SHARE * self.deadline - self.elapsed
@@ -211,13 +195,7 @@ def require_time(operations: float) -> None:
 
 @contextmanager
 def guarded(guard: Guard) -> Iterator[Guard]:
-    """Watch a block; it is stopped where it is when a limit is reached, and the error says so if nothing catches that.
-
-    Raises
-    ------
-    DeadlineError, ResourceError
-        Where nothing inside has returned a solution.
-    """
+    """Watch a block; it is stopped when a limit is reached, and an error says so where nothing catches that."""
     outer = _CURRENT.get()  # a solve within another has the limits that are left to that
     own = guard.deadline, guard.memory
     if outer is not None and outer.deadline is not None:

@@ -42,85 +42,76 @@ def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[Float
     """
     bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
     for which in product((0, 1), repeat=2):
-        corner = bounds[[0, 1], which]
-        sides = _Sides(problem, corner, 2.0 * np.array(which) - 1.0)
-        ahead = 1 if problem.domain.time is not None or not sides.forms[0] else 0
-        if not sides.forms[ahead] or not sides.forms[1 - ahead]:
+        corner = _Corner(problem, equation.form, bounds[[0, 1], which], 2.0 * np.array(which) - 1.0)
+        if not all(corner.sides):
             continue
         try:
-            order = _Taylor(sides, equation.form, ahead).first_difference
+            order = corner.first_difference
         except (ProblemError, ValueError, TypeError, ArithmeticError):
             continue  # some derivative has no value in the corner
         if order is not None:
-            yield corner, np.diag(sides.outward), order == 0
+            yield corner.place, np.diag(corner.outward), order == 0
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """A corner of the bounds of a problem, the signs of the outward normals, and the conditions on both sides."""
+class _Corner:
+    """A corner of the bounds of a problem, and the Taylor polynomial there in coordinates relative to their sides.
+
+    The equation and the conditions across one axis, that of time if there is one, determine the polynomial.
+    """
 
     problem: Problem
-    corner: FloatArray
-    outward: FloatArray
+    equation: Form
+    place: FloatArray
+    outward: FloatArray  # signs of the normals
+    degree: int = 4
 
     @cached_property
-    def forms(self) -> tuple[list[tuple[Form, Any]], list[tuple[Form, Any]]]:
+    def sides(self) -> tuple[list[tuple[Form, Any]], list[tuple[Form, Any]]]:
         """The conditions across each axis, with a patch on which each holds."""
         found: tuple[list[tuple[Form, Any]], list[tuple[Form, Any]]] = ([], [])
-        slack = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
         for statement in self.problem.statements:
             for patch in statement.place.part.patches if isinstance(statement.place, OnPart) else ():
                 if patch.parameters == 1:
                     X, normals, _ = patch.at(np.array([[0.0], [1.0]]))
-                    here = (np.abs(X - self.corner) <= slack).all(axis=1)
+                    here = (np.abs(X - self.place) <= CLOSE * self._lengths).all(axis=1)
                     axis = int(np.abs(normals[0]).argmax())
                     if here.any() and abs(normals[0, axis] - self.outward[axis]) < CLOSE:
                         found[axis].append((statement.form, patch))
         return found
 
     @cached_property
-    def size(self) -> float:
-        """The largest given value on both sides."""
-        s = np.linspace(0.0, 1.0, SCAN)[1:-1, None]
-        values = [np.abs(form.source_function(*patch.at(s)[:2])).max() for own in self.forms for form, patch in own]
-        return float(max(values))
+    def _lengths(self) -> FloatArray:
+        return np.asarray(np.ptp(self.problem.domain.bounds, axis=1))
 
-
-@dataclass(frozen=True, eq=False)
-class _Taylor:
-    """The Taylor polynomial in a corner that the conditions across the axis ``ahead`` and an equation determine.
-
-    Coordinates are relative to the sides of the domain.
-    """
-
-    sides: _Sides
-    equation: Form
-    ahead: int
-    degree: int = 4
+    @property
+    def _ahead(self) -> int:
+        return int(self.problem.domain.time is not None)
 
     @property
     def first_difference(self) -> int | None:
         """The lowest order of a derivative in which the conditions on the other side do not hold; None if all do."""
-        found = []
-        for form, _ in self.sides.forms[1 - self.ahead]:
+        s, found = np.linspace(0.0, 1.0, SCAN)[1:-1, None], []
+        size = max(np.abs(form.source_function(*patch.at(s)[:2])).max() for own in self.sides for form, patch in own)
+        for form, _ in self.sides[1 - self._ahead]:
             terms, source = self._expanded(form)
             for j in range(self.degree - form.order):
-                index = self._index(0, j)
-                if abs(self._residual(terms, source, self._values, index)) > np.sqrt(CLOSE) * self.sides.size:
+                off = self._residual(terms, source, self._values, self._index(0, j))
+                if abs(off) > np.sqrt(CLOSE) * size:
                     found.append(form.order + j)
         return min(found, default=None)
 
     def _index(self, along: int, ahead: int) -> MultiIndex:
-        return (along, ahead) if self.ahead else (ahead, along)
+        return (along, ahead) if self._ahead else (ahead, along)
 
     @cached_property
     def _values(self) -> FloatArray:
         """The coefficients of the polynomial, up to a total degree."""
         found = np.zeros((self.degree + 1, self.degree + 1))
-        for form, _ in self.sides.forms[self.ahead]:
+        for form, _ in self.sides[self._ahead]:
             (term,) = form.terms
             self._solve(found, form, term.multi_index, range(1))
-        order = max(term.multi_index[self.ahead] for term in self.equation.terms)
+        order = max(term.multi_index[self._ahead] for term in self.equation.terms)
         self._solve(found, self.equation, self._index(0, order), range(self.degree + 1 - self.equation.order))
         return found
 
@@ -133,16 +124,15 @@ class _Taylor:
                 f"The factor of the derivative {leading} vanishes in the corner; leave the corner alone."
             )
         for j in rows:
-            for i in range(self.degree + 1 - max(form.order, leading[self.ahead]) - j):
+            for i in range(self.degree + 1 - max(form.order, leading[self._ahead]) - j):
                 index = self._index(i, j)
                 place = tuple(np.add(index, leading))
                 found[place] -= self._residual(terms, source, found, index) / (top * _factor(place, leading))
 
     def _expanded(self, form: Form) -> tuple[dict[MultiIndex, FloatArray], FloatArray]:
         """Return the Taylor coefficients of the factors of a form and of its source."""
-        lengths = np.ptp(self.sides.problem.domain.bounds, axis=1)
         terms = {
-            term.multi_index: self._series(term.coefficient) / np.prod(lengths ** np.array(term.multi_index))
+            term.multi_index: self._series(term.coefficient) / np.prod(self._lengths ** np.array(term.multi_index))
             for term in form.terms
         }
         return terms, self._series(form.source)
@@ -150,11 +140,11 @@ class _Taylor:
     def _series(self, expression: sp.Expr) -> FloatArray:
         symbols, found = self.equation.coordinates, np.zeros((self.degree + 1, self.degree + 1))
         real = [sp.Dummy(real=True) for _ in symbols]  # absolute values of others have no slopes
-        lengths = np.ptp(self.sides.problem.domain.bounds, axis=1)
-        normal = {f"n_{s.name}": out for s, out in zip(symbols, self.sides.outward, strict=True)}
+        lengths = self._lengths
+        normal = {f"n_{s.name}": out for s, out in zip(symbols, self.outward, strict=True)}
         facing = {s: normal[s.name] for s in expression.free_symbols if isinstance(s, Normal)}
         # Data that switch in the corner itself are those beside it.
-        inside = self.sides.corner - CLOSE * lengths * self.sides.outward
+        inside = self.place - CLOSE * lengths * self.outward
         there = dict(zip(real, map(sp.Float, inside), strict=True))
         column = expression.subs(facing | dict(zip(symbols, real, strict=True)))
         for i in range(self.degree + 1):

@@ -20,13 +20,17 @@ from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
 
-class Side(sp.Expr):  # type: ignore[misc]
-    """An expression as it is on one side of an interface."""
+class Marked(sp.Expr):  # type: ignore[misc]
+    """An expression that is marked by a word, whose meaning the problem tells."""
 
     word = ""
 
     def _sympystr(self, printer: Any) -> str:
         return f"{self.word}({printer.doprint(self.args[0])})"
+
+
+class Side(Marked):
+    """An expression as it is on one side of an interface."""
 
     def _latex(self, printer: Any) -> str:
         return rf"\left.{printer.doprint(self.args[0])}\right|_{{\mathrm{{{self.word[:-4]}}}}}"
@@ -44,11 +48,10 @@ class Outside(Side):
     word = "outside"
 
 
-class Flux(sp.Expr):  # type: ignore[misc]
+class Flux(Marked):
     """The flux of a field along the normal, as the equations define it."""
 
-    def _sympystr(self, printer: Any) -> str:
-        return f"flux({printer.doprint(self.args[0])})"
+    word = "flux"
 
     def _latex(self, printer: Any) -> str:
         return rf"q_{{{printer.doprint(self.args[0])}}}"

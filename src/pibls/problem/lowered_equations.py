@@ -1,4 +1,4 @@
-"""Equations over a domain: their operators are resolved, their symbols checked, and what is left is lowered."""
+"""Equations over a domain: their operators are resolved, their symbols checked, and the rest is lowered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pibls.checks import cut
 from pibls.errors import PiblsError, ProblemError
 from pibls.problem.conditions import residual_of
 from pibls.problem.domain import DomainLike
-from pibls.problem.interface import Flux, Side
+from pibls.problem.interface import Marked
 from pibls.problem.lowering import Form, lower
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
@@ -46,7 +46,7 @@ def checked(residual: sp.Expr, domain: DomainLike, owner: str, *, normals: bool)
         if isinstance(symbol, Unknown):
             continue
         raise ProblemError(_undeclared(symbol, domain, owner))
-    if residual.has(Side, Flux):
+    if residual.has(Marked):
         raise ProblemError(
             f"{owner} uses inside, outside or flux: the first two exist only in the equations of an Interface, flux on "
             "boundary parts, too."

@@ -129,7 +129,7 @@ class _FormulaReader:
     def read_name(self, node: ast.Name, depth: int) -> Measured:
         """Read a name: something declared, a constant, or a derivative by subscript."""
         del depth
-        found = self.names.find(node.id)
+        found = self.names.known.get(node.id)
         if found is not None:
             return found
         ways = self.names.derivatives(node.id)
@@ -239,7 +239,7 @@ class _FormulaReader:
             return arithmetic.apply(FUNCTIONS[name], name, [self.read(item, depth) for item in node.args])
         if name in OPERATORS:
             return self._operator(name, node, depth)
-        if self.names.find(name) is not None:
+        if name in self.names.known:
             message = f"{name!r} is not a function of formulas; write it without brackets, or * for a product."
         elif name in _ALIASES:
             message = f"There is no function {name!r}. Did you mean {_ALIASES[name]!r}?"

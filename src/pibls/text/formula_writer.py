@@ -9,7 +9,7 @@ import sympy as sp
 
 from pibls.checks import cut
 from pibls.errors import InputError
-from pibls.problem.interface import Flux, Side
+from pibls.problem.interface import Marked
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.printing import text as printed
 from pibls.problem.symbols import Data, Field, Normal
@@ -171,15 +171,14 @@ def _label(call: Field | Data) -> tuple[str, int]:
     return _name(sp.Symbol(call.label))
 
 
-_WRITERS: tuple[tuple[type, Callable[..., tuple[str, int]]], ...] = (
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[..., tuple[str, int]]], ...] = (
     (Normal, lambda e: (e.name, _ATOM)),
     (sp.Symbol, _name),
     (sp.Rational, _rational),
     (sp.Float, _float),
     (type(sp.pi), lambda _: ("pi", _ATOM)),
     (type(sp.E), lambda _: ("exp(1)", _ATOM)),
-    (Field, _label),
-    (Data, _label),
+    ((Field, Data), _label),
     (sp.Add, _sum),
     (sp.Mul, _product),
     (sp.Pow, _power),
@@ -189,10 +188,7 @@ _WRITERS: tuple[tuple[type, Callable[..., tuple[str, int]]], ...] = (
     (sp.And, _logic("and")),
     (sp.Or, _logic("or")),
     (sp.Not, lambda e: (f"not ({write_expression(e.args[0])})", _SUM)),
-    (Laplacian, lambda e: (_call("laplacian", e.args[0]), _ATOM)),
-    (Side, lambda e: (_call(e.word, e.args[0]), _ATOM)),
-    (Flux, lambda e: (_call("flux", e.args[0]), _ATOM)),
-    (NormalDerivative, lambda e: (_call("dn", e.args[0]), _ATOM)),
+    ((Laplacian, NormalDerivative, Marked), lambda e: (_call(e.word, e.args[0]), _ATOM)),
     (Divergence, lambda e: (f"div([{', '.join(map(write_expression, e.args))}])", _ATOM)),
     (SpaceDerivative, lambda e: (f"grad({write_expression(e.args[0])})[{e.args[1].name}]", _ATOM)),
 )

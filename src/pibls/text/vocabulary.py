@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -25,11 +26,20 @@ class Names:
     # everything else by name: parameters, unknown numbers and data functions
     values: Mapping[str, Measured] = field(default_factory=dict)
 
-    @property
-    def known(self) -> list[str]:
-        """Every name that stands for something by itself."""
-        normals = (f"n_{symbol.name}" for symbol in self.coordinates)
-        return [*(s.name for s in self.coordinates), *self.fields, *self.values, *CONSTANTS, *normals]
+    @cached_property
+    def known(self) -> Mapping[str, Measured]:
+        """The meaning of every name that stands for something by itself; declared names come before constants.
+
+        >>> known = Names((sp.Symbol("x", real=True),)).known
+        >>> known["x"].expression, known["n_x"].expression, known.get("y")
+        (x, n_x, None)
+        """
+        found = {name: Measured(own) for name, own in (self.symbols | dict(self.fields)).items()}
+        constants = {name: Measured(own, number=float(own)) for name, own in CONSTANTS.items()}
+        normals = {f"n_{symbol.name}": Measured(normal(symbol)) for symbol in self.coordinates}
+        for more in (self.values, constants, normals):
+            found |= {name: own for name, own in more.items() if name not in found}
+        return found
 
     @property
     def symbols(self) -> dict[str, sp.Symbol]:
@@ -38,29 +48,8 @@ class Names:
 
     @property
     def plain(self) -> Names:
-        """The names of what is known: all but the unknown functions."""
+        """The names without the unknown functions: all that is known."""
         return replace(self, fields={})
-
-    def find(self, name: str) -> Measured | None:
-        """Return the meaning of a name without brackets; declared names come before constants.
-
-        >>> x = sp.Symbol("x", real=True)
-        >>> Names((x,)).find("x").expression, Names((x,)).find("n_x").expression, Names((x,)).find("y")
-        (x, n_x, None)
-        """
-        for symbol in self.coordinates:
-            if name == symbol.name:
-                return Measured(symbol)
-        if name in self.fields:
-            return Measured(self.fields[name])
-        if name in self.values:
-            return self.values[name]
-        if name in CONSTANTS:
-            return Measured(CONSTANTS[name], number=float(CONSTANTS[name]))
-        for symbol in self.coordinates:
-            if name == f"n_{symbol.name}":
-                return Measured(normal(symbol))
-        return None
 
     def derivatives(self, name: str) -> list[tuple[str, tuple[int, ...]]]:
         """Return the ways to read a name as a field, an underscore and coordinates: field and orders, two at most.
