@@ -34,7 +34,6 @@ from pibls.problems.ordinary import *
 from pibls.problems.paper import *
 from pibls.problems.shapes import *
 from pibls.problems.systems import *
-from pibls.problems.tabulated import *
 
 _WITHOUT_CLOSED_FORM = frozenset({"bratu_unforced", "cavity", "l_shape_unit_load", "regularised_cavity"})
 _MODULES = (elliptic, evolution, high_dimensional, nonlinear, ordinary, paper, shapes, systems)
