@@ -38,9 +38,9 @@ from pibls.problem.conditions import Condition, Mean, Periodic, residual_of
 from pibls.problem.evaluate import Function, Within, differentiated
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
-from pibls.problem.open_numbers import put_into
 from pibls.problem.operators import Divergence, SpaceDerivative
 from pibls.problem.switches import has_branches
+from pibls.problem.unknown_numbers import put_into
 
 _Z = unknown("z_of_the_resolvent")
 _TIME = unknown("time_of_the_resolvent")

@@ -16,7 +16,7 @@ from pibls.inverse.smoothness import Cosines
 from pibls.problem import Across, AtPoints, Field, MultiIndex, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
-from pibls.problem.open_numbers import condition_with, put_into
+from pibls.problem.unknown_numbers import condition_with, put_into
 from pibls.refinement.standards import PLAIN, POINTS
 
 

@@ -17,7 +17,7 @@ from pibls.features.reference import orthonormal
 from pibls.geometry.across import BESIDE
 from pibls.problem import MultiIndex
 from pibls.problem.field_expressions import Expression
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.quantity import Quantity
 from pibls.refinement.standards import NEGLIGIBLE

@@ -18,7 +18,7 @@ from pibls.features import MultiIndex
 from pibls.inverse.parametric import Parametric
 from pibls.problem import Across, Eigenvalue, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.open_numbers import refuse_open
+from pibls.problem.unknown_numbers import refuse_open
 
 __all__ = ["Pencil"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from pibls.checks import as_reals, check_number, cut, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quantities import asked
 from pibls.report.grid_values import installed
 from pibls.solution import Solution

@@ -15,7 +15,7 @@ from pibls.errors import InputError, PiblsError, SolveError
 from pibls.geometry.sampling import unit_cube
 from pibls.markup import facts
 from pibls.problem import Problem
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quantities import asked
 from pibls.solution import Solution
 from pibls.status import Status
