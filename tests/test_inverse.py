@@ -163,6 +163,24 @@ def test_answers_to_a_boundary_value_that_is_nearly_nothing():
     assert found.slopes[:, 0] == pytest.approx(0.3 - SHAPE + fading, abs=1e-4)
 
 
+def test_answers_to_a_coefficient_of_a_boundary_condition_are_differences_of_solutions():
+    """With another coefficient, other functions keep the condition: whole runs are compared then."""
+    x, t = pb.coordinates("x t")
+    u, h = pb.field("u", x, t), pb.unknown("h", bounds=(0, None))
+    where = np.column_stack([PLACES, np.full(9, 0.2)])
+    end = pb.Condition(sp.Eq(u.diff(x) + h * u, 0), on=LINE.right)
+    conditions = [pb.Dirichlet(u, 1, on=LINE.left), end, pb.Initial(u, 1), pb.Observation(u, where, PLACES)]
+    problem = pb.Problem(u.diff(t) - u.diff(x, 2), LINE * pb.TimeInterval(t, 0, 0.2), conditions)
+    parametric, step = Parametric(problem), 1e-3
+    forward = EvolutionForward.around(parametric, np.ones(1), 1e-6, Budget(10.0), 0, np.ones(1))
+    low, here, high = (
+        predicted(parametric, parametric.observations[0], forward.respond(own), own)
+        for own in (np.array([1.0 - step]), np.ones(1), np.array([1.0 + step]))
+    )
+    assert here.slopes[:, 0] == pytest.approx((high.values - low.values) / (2 * step), abs=1e-4)
+    assert np.abs(here.slopes).max() > 0.1
+
+
 def test_answers_of_linear_evolutions_are_exact():
     """Of c u″ + k u = 0: cos ωt with ω² = k/c, and an unknown that multiplies the highest derivative."""
     u, c, k = pb.field("u", T), pb.unknown("c"), pb.unknown("k")

@@ -180,9 +180,15 @@ def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> 
     rank = int(np.count_nonzero(size > SETTINGS.cut * max(float(size[0]), 1.0)))
     if not data:
         return Trace(rows[rank:].T)
-    # Functions that features hardly reach must not carry the data: they would be thin layers.
-    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=SETTINGS.cut)
-    return Trace(rows[rank:].T, lifting, data)
+    return Trace(rows[rank:].T, lifted_by(matrix, basis.strength), data)
+
+
+def lifted_by(matrix: FloatArray, strength: FloatArray) -> FloatArray:
+    """Return the map from data of rows to functions that have them.
+
+    Functions that features hardly reach are used last: carrying data, they would be thin layers.
+    """
+    return np.asarray(strength[:, None] * np.linalg.pinv(matrix * strength, rcond=SETTINGS.cut))
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,7 @@ class Step:
 
 
 def side_by_side(weights: FloatArray) -> FloatArray:
-    """Return weights of shape (times, parts, fields, functions) as those of one state: (parts, fields, functions)."""
+    """Return weights of several times as those of one state: from (times, parts, fields, functions) to three axes."""
     aside = np.moveaxis(weights, 0, 1)
     return aside.reshape(len(aside), -1, aside.shape[-1])
 

@@ -23,6 +23,7 @@ from pibls.evolution.basis import (
     applied,
     condition_rows,
     derivatives,
+    lifted_by,
     singular,
     trace,
 )
@@ -100,8 +101,7 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     kernel = vectors[rank:].T
     if all(rows.homogeneous for _, rows in pieces):
         return {name: Trace(kernel[part]) for name, part in columns.items()}
-    strength = np.tile(basis.strength, len(names))
-    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=SETTINGS.cut) * weight
+    lifting = lifted_by(matrix, np.tile(basis.strength, len(names))) * weight
     data = tuple(own for _, rows in pieces for own in rows.data)
     return {name: Trace(kernel[part], lifting[part], data) for name, part in columns.items()}
 
@@ -138,9 +138,7 @@ def recovered(
     averages = [share @ applied(gauge, basis.at_rule(needed), basis.rule.points, None) for gauge in multiplier.gauges]
     matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
     weight = np.concatenate([np.tile(np.sqrt(share), len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
-    # As elsewhere, functions that features hardly reach are used last.
-    inverse = basis.strength[:, None] * np.linalg.pinv(matrix * weight[:, None] * basis.strength, rcond=SETTINGS.cut)
-    inverse = inverse * weight
+    inverse = lifted_by(matrix * weight[:, None], basis.strength) * weight
     given = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
 
     def coefficients(times: FloatArray) -> FloatArray:

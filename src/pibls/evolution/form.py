@@ -59,6 +59,7 @@ class Evolution(InTime):
     # symbols of slots
     rates: Mapping[str, sp.Expr]
     slots: tuple[Slot, ...]  # what occurs in the rates
+    slopes: Mapping[str, Mapping[Slot, sp.Expr]]  # derivatives of the rates by the slots they depend on
     initial: Mapping[State, sp.Expr]  # value of every state at the first time, an expression of the coordinates
     boundary: tuple[Statement, ...]  # statements on the boundary of space
     pulled: tuple[Statement, ...] = ()  # those of them that cannot be built into the functions
@@ -69,15 +70,6 @@ class Evolution(InTime):
     lacks: str = ""  # what the conditions leave open, as a sentence; initial values that are not given are zero then
     # conditions beyond those that determine the solution; boundary does not have them
     surplus: tuple[Statement, ...] = ()
-    # derivatives of the rates by the slots they depend on
-    slopes: Mapping[str, Mapping[Slot, sp.Expr]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.slopes:
-            found = {
-                name: {s: sp.diff(r, s.symbol) for s in self.slots if r.has(s.symbol)} for name, r in self.rates.items()
-            }
-            object.__setattr__(self, "slopes", found)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -103,9 +95,9 @@ class Evolution(InTime):
         for name in self.orders:
             slots.setdefault(name, Slot((name, 0), (1,), sp.Dummy(f"{name}_x", real=True)))
         rates = {name: rate + sp.Float(velocity) * slots[name].symbol for name, rate in self.rates.items()}
-        others = tuple(slot for slot in self.slots if slot.multi_index != (1,))
-        moved = self.velocity + velocity
-        return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=moved, slopes={})
+        every = (*(slot for slot in self.slots if slot.multi_index != (1,)), *slots.values())
+        slopes, moved = slopes_of(rates, every), self.velocity + velocity
+        return replace(self, rates=rates, slots=every, slopes=slopes, velocity=moved)
 
     def first_values(self, slots: Collection[Slot]) -> Mapping[Slot, Function]:
         """Return some states and slopes at the first time; those that are not known are left out."""
@@ -168,6 +160,11 @@ class Evolution(InTime):
         return tuple(s for s in self.boundary if s.form.fields == (name,) and s not in self.pulled)
 
 
+def slopes_of(rates: Mapping[str, sp.Expr], slots: Collection[Slot]) -> dict[str, dict[Slot, sp.Expr]]:
+    """Return the derivatives of rates by the slots they depend on."""
+    return {name: {s: sp.diff(r, s.symbol) for s in slots if r.has(s.symbol)} for name, r in rates.items()}
+
+
 def find_evolution(problem: Problem) -> Evolution | Unsuitable:
     """Return a problem solved for its derivatives in time, or why that cannot be done.
 
@@ -217,7 +214,8 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     if problems:
         return Unsuitable(problems[0])
     parts = (tuple(boundary), pulled, multipliers, solved.mass)
-    return _judged(Evolution(problem, kept, solved.rates, solved.slots, initial, *parts))
+    slopes = slopes_of(solved.rates, solved.slots)
+    return _judged(Evolution(problem, kept, solved.rates, solved.slots, slopes, initial, *parts))
 
 
 def _judged(evolution: Evolution) -> Evolution | Unsuitable:
