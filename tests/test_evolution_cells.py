@@ -273,7 +273,7 @@ def test_pictures_show_the_cells():
     solution = pb.solve(heat(), tol=1e-3, time="lines")
     assert solution.plot(at={t: 0.1}, cells=True) is not None
     assert len(solution.network.boxes(np.asarray(solution.problem.domain.bounds))[0]) == (
-        solution.network.cells * (len(solution.network.breaks) - 1)
+        solution.network.space.cells * (len(solution.network.breaks) - 1)
     )
 
 

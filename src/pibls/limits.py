@@ -53,11 +53,7 @@ STOPS = (KeyboardInterrupt, MemoryError)
 
 
 def resident() -> int:
-    """Return how many bytes of memory this process holds now.
-
-    >>> resident() > 0
-    True
-    """
+    """Return how many bytes of memory this process holds now."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -39,22 +39,14 @@ _CROWDED = 1.25
 
 
 def available_cores() -> int:
-    """Return how many cores this process may keep busy: its affinity, cut by the container's quota; at least 1.
-
-    >>> available_cores() >= 1
-    True
-    """
+    """Return how many cores this process may keep busy: its affinity, cut by the container's quota; at least 1."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = core_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
 
 
 def core_quota() -> float | None:
-    """Return how many cores the container may keep busy; None without a limit.
-
-    >>> (core_quota() or 1.0) > 0
-    True
-    """
+    """Return how many cores the container may keep busy; None without a limit."""
     return _cgroup_cores(_CGROUP)
 
 
@@ -62,9 +54,6 @@ def free_cores() -> int:
     """Return how many of the available cores are worth a thread now: fewer where the machine has more to do than cores.
 
     Threads of LAPACK wait for each other; one that is kept waiting by another program holds up all.
-
-    >>> 1 <= free_cores() <= available_cores()
-    True
     """
     cores, machine = available_cores(), os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -76,9 +65,6 @@ def available_memory() -> int:
 
     The machine's free memory is cut by the limit of the container, by that of the process (``ulimit -v``), and by the
     ``memory`` that a solve was given.
-
-    >>> available_memory() > 0
-    True
     """
     free = _meminfo_available()
     if free is None:
@@ -132,9 +118,6 @@ def blas_threads(most: int | None = None) -> Iterator[None]:
     """Cap the threads of BLAS and OpenMP to the cores that are free while the block runs; never raise them.
 
     ``most`` caps them further: small matrices gain nothing from threads, and lose much where cores are busy.
-
-    >>> with blas_threads():
-    ...     pass
     """
     cores = 1 if most == 1 else min(free_cores(), most or sys.maxsize)
     controller = _controller("torch" in sys.modules)
@@ -155,22 +138,29 @@ def _controller(_torch_loaded: bool) -> Any:
     return ThreadpoolController()
 
 
-def _read_number(path: Path) -> float | None:
-    """Read the first number of a file; None where there is no file or no number ("max" means no limit)."""
+def _words(path: Path) -> list[str]:
+    """Return the words of a file; none where there is no such file."""
     try:
-        return float(path.read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
+        return path.read_text(encoding="ascii", errors="replace").split()
+    except (OSError, ValueError):
+        return []
+
+
+def _number(words: list[str], place: int = 0) -> float | None:
+    """Return the number at a place among words; None where there is none ("max" means no limit)."""
+    try:
+        return float(words[place])
+    except (ValueError, IndexError):
         return None
 
 
 @functools.cache
 def _cgroup_cores(root: Path) -> float | None:
-    quota, period = _read_number(root / "cpu.max"), 100_000.0
-    try:
-        period = float((root / "cpu.max").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        quota = _read_number(root / "cpu" / "cpu.cfs_quota_us")
-        period = _read_number(root / "cpu" / "cpu.cfs_period_us") or period
+    words = _words(root / "cpu.max")
+    quota, period = _number(words), _number(words, 1)
+    if period is None:
+        quota = _number(_words(root / "cpu" / "cpu.cfs_quota_us"))
+        period = _number(_words(root / "cpu" / "cpu.cfs_period_us")) or 100_000.0
     return quota / period if quota is not None and quota > 0 and period > 0 else None
 
 
@@ -185,7 +175,7 @@ def _cgroup_memory() -> int | None:
         (_CGROUP / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
         for folder in _groups(root):
-            limit, used = _read_number(folder / limit_file), _read_number(folder / used_file)
+            limit, used = _number(_words(folder / limit_file)), _number(_words(folder / used_file))
             if limit is not None:
                 cache = _field(folder / "memory.stat", ("inactive_file", "total_inactive_file"))
                 rooms.append(int(limit - (used or 0.0) + (cache or 0.0)))
@@ -220,11 +210,9 @@ def _meminfo_available() -> int | None:
 
 
 def _field(path: Path, keys: tuple[str, ...]) -> float | None:
-    try:
-        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
-        return next((float(line.split()[1]) for line in lines if line.split()[:1] and line.split()[0] in keys), None)
-    except (OSError, ValueError, IndexError):
-        return None
+    """Return the number after the first of some keys in a file."""
+    words = _words(path)
+    return next((_number(words, place) for place, word in enumerate(words, 1) if word in keys), None)
 
 
 def _sysconf_memory() -> int:

@@ -63,16 +63,16 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def finite(value: Any) -> Any:
-    """Return a record with None for every number that is not finite.
+def finite(value: Any, instead: Callable[[float], Any] = lambda _: None) -> Any:
+    """Return a record with something else, such as None, for every number that is not finite.
 
-    >>> finite({"a": [1.0, float("nan")]})
-    {'a': [1.0, None]}
+    >>> finite({"a": [1.0, float("nan")]}), finite(float("inf"), str)
+    ({'a': [1.0, None]}, 'inf')
     """
     if isinstance(value, Mapping):
-        return {str(key): finite(entry) for key, entry in value.items()}
+        return {str(key): finite(entry, instead) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
+        return [finite(entry, instead) for entry in value]
     if isinstance(value, float):
-        return float(value) if abs(value) < float("inf") else None
+        return float(value) if abs(value) < float("inf") else instead(value)
     return value

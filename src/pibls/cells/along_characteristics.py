@@ -79,7 +79,7 @@ class _Fitting:
         known = {part: own for part, own in self._weights.items() if part in self._states}
         self._weights = projected(self.layout, root, lambda part, _: self._states[part][:, None], known)
         missed = {part: self._missed(part) for part in parts}
-        return Fit(root, tuple(parts), self._weights, missed, sum(own.size for own in self._weights.values()), 0)
+        return Fit(root, tuple(parts), self._weights, missed, sum(own.size for own in self._weights.values()))
 
     def _missed(self, part: CellPart) -> float:
         left = part_values(self.layout.reference, part, self._weights[part], part.points)[:, 0] - self._states[part]

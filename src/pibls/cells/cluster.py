@@ -221,7 +221,7 @@ class ClusterSolver(TreeSolver):
         weights, norms = far.weights(found)
         every = {part: weights[part] for part in parts}
         size = len(every) * self.rows.width
-        return Fit(root, tuple(every), every, {part: norms[part] for part in every}, size, 0)
+        return Fit(root, tuple(every), every, {part: norms[part] for part in every}, size)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most."""

@@ -21,7 +21,7 @@ from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
 from pibls.quadrature.roots import CLOSE, SCAN, held_ranges
 from pibls.quadrature.rules import gauss, tensor
-from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.refinement.standards import NEGLIGIBLE
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
@@ -107,11 +107,10 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
 
 
 def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the centres and half extents of small curved surfaces; an extent is infinite along a continuous axis.
+    """Return the centres and half extents of curved surfaces that the domain surrounds.
 
-    A small surface is less than half as long as the domain, a continuous one nearly as long. A patch counts if the
-    domain surrounds it; surfaces inside the domain, given by points, always count. Triangles
-    never count, since many of them form one surface.
+    An extent is infinite along an axis on which the surface is nearly as long as the domain. Surfaces inside the
+    domain, given by points, always count. Triangles never count, since many of them form one surface.
 
     Examples
     --------
@@ -123,15 +122,15 @@ def small_surfaces(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> 
     >>> middles.round(9).tolist(), halves.round(9).tolist()
     ([[1.0, 1.0, 0.5]], [[0.2, 0.2, 0.2]])
     """
-    middles, halves = [np.empty((0, 3))], [np.empty((0, 3))]
+    middles, halves = [np.empty((0, len(size)))], [np.empty((0, len(size)))]
     for surface in surfaces:
         X, normals = _spread(surface) if isinstance(surface, Patch) else (surface, None)
         if not len(X):
             continue
         middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
-        small = half < MOST * size / 2
+        small = half < (1.0 - NEGLIGIBLE) * size / 2
         around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -CLOSE * half.max()
-        if small.sum() > 1 and (small | (half > (1.0 - NEGLIGIBLE) * size / 2)).all() and around:
+        if small.sum() > 1 and around:
             middles.append(middle[None])
             halves.append(np.where(small, half, np.inf)[None])
     return np.concatenate(middles), np.concatenate(halves)
@@ -222,7 +221,7 @@ def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
     if isinstance(patch, TrianglePatch):
         return np.empty((0, 3)), np.empty((0, 3))
     ends = (np.linspace(0.0, 1.0, SCAN), np.ones(SCAN))
-    X, normals, kept = patch.at(tensor(ends, ends)[0])
+    X, normals, kept = patch.at(tensor(*[ends] * patch.parameters)[0])
     if np.ptp(normals, axis=0).max() < CLOSE:
         return X[:0], normals[:0]
     return (X, normals) if kept is None else (X[kept], normals[kept])

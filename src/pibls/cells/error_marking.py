@@ -24,7 +24,7 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
-_LEVELS, _SOME_LEVELS = 3, 2  # levels of splits towards a landmark: in cells that are split anyway, and elsewhere
+_LEVELS = 3  # of splits towards a landmark in cells that are split anyway; one less elsewhere
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
@@ -148,7 +148,7 @@ class ErrorMarking:
                 deep = not marks.isdisjoint(flat) and (part.cell in splits or not part.whole)
                 found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
-        found |= Counter({mark: _SOME_LEVELS for mark in flat if around[mark] > PLAIN**2 * total})
+        found |= Counter({mark: _LEVELS - 1 for mark in flat if around[mark] > PLAIN**2 * total})
         return found | Counter({mark: math.ceil(most) for mark in flat if around[mark] > total / 2})
 
 

@@ -28,11 +28,11 @@ from pibls.status import Status
 __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
-_MANY_DIGITS = 1e-6  # estimates below this may be limited by round-off
-_RICHER = 2.0  # power of the number of functions with which the work of a cell grows
+_POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 _GROWTH = 1.5  # least growth of cells and work from one tree to the next
-_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; smaller ones a slight share of it
-_FRONTS = 2.0  # memory grows faster than the number of cells, because fronts grow, too
+_STRONGEST = (
+    1e6  # sensitivities above this magnify the residual in full; rounding may limit estimates below its inverse
+)
 
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
@@ -96,7 +96,7 @@ class Loop:
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage, with the sensitivity of its solution."""
         fit, seconds = found.fit, self.course.budget.elapsed
-        size = (fit.unknowns, fit.rows, len(fit.parts))
+        size = (fit.unknowns, 0, len(fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
         return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=own)
 
@@ -150,7 +150,7 @@ class Loop:
         """
         cells = len(fit.parts)
         work = 1.0 if self.course.stages else float(cells)
-        memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.memory, 1.0)) - 1.0))
+        memory = max(1.0, cells * (available_memory() / (_POWER * max(self.fitter.memory, 1.0)) - 1.0))
         affords = self.course.budget.affords
         while work < memory and affords(times * self.fitter.work(cells + _GROWTH * work, _GROWTH * work)):
             work *= _GROWTH
@@ -164,7 +164,7 @@ class Loop:
     def _richer_work(self) -> float:
         """Return the work of cells with two degrees more, relative to the present ones."""
         d, degree = self.fitter.layout.reference.dimension, self.fitter.layout.reference.degree
-        return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** _RICHER)
+        return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** _POWER)
 
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
@@ -246,9 +246,9 @@ class Loop:
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
         more, here = self._richer_work(), len(found.fit.parts)
-        new = self._wanted(found.fit, sizes)
+        split = self._wanted(found.fit, sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
-        finer = self.fitter.work(here + new, new) + more * self.fitter.work(here + new, here + new)
+        finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
         if more ** (steps + 1) * self.fitter.work(here, here) > finer or not self._affords_richer(found.fit, more):
             return False
         self._enriched = found.estimate
@@ -360,7 +360,7 @@ class Loop:
         same, sizes = found.better_layout is found.fit_layout, field_sizes(found.fit_layout, found.fit)
         fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + self._richer_work())
         cells, wanted = len(fit.parts), self._wanted(fit, sizes)
-        needed = self.fitter.memory * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
+        needed = self.fitter.memory * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _POWER
         work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
         richer = self.marker.is_smooth(fit) and self._affords_richer(fit, 1.0 if same else self._richer_work())
         return Cost("a finer tree of cells", 0.0 if richer else work, needed)
@@ -369,7 +369,7 @@ class Loop:
     def _is_rounded(self) -> bool:
         """Whether further degrees and cells made a smooth solution worse twice in a row: round-off is reached."""
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
-        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < _MANY_DIGITS
+        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / _STRONGEST
 
     def _wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells the error marking asks for."""

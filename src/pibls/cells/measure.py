@@ -25,7 +25,6 @@ __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_alo
 _TAIL = 0.75
 _SPARSE = 7  # points along each axis of a part at which solutions are compared
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
-_PLAIN = 2  # degree of test polynomials
 _RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
 
 
@@ -108,7 +107,7 @@ class Tails:
     @cached_property
     def _nothing(self) -> float:
         """Relative size of the highest coefficients of a quadratic, which are rounding errors."""
-        coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= _PLAIN]
+        coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= 2]
         # Rounding errors make functions of high degree not quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
         return max(ROUNDING, float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()) / NEGLIGIBLE)

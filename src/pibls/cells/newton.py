@@ -18,7 +18,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import Diagnose, Loop
+from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -32,14 +32,12 @@ from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import Course
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import PLAIN
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 from pibls.solution import Solution
 from pibls.solution.start_states import checked_continuation, given_start
 from pibls.status import Status
 
 __all__ = ["solve_cells_nonlinear"]
-
-_LOOSE = 1e10  # largest sensitivity: layers move nearly freely and still have a position
 
 
 def solve_cells_nonlinear(
@@ -72,7 +70,9 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, PLAIN), shared, seed, report, start=start, nodes=nodes)
     newton = NewtonFitter(_layout(problem, max(tol, PLAIN), seed, nodes), max(tol, PLAIN), shared)
     course: Course[Compared] = Course(shared, TREES, report)
-    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
+    # Layers move nearly freely, and still have a position.
+    loose = np.inf if assume_well_posed else UNDETERMINED / NEGLIGIBLE
+    loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=diagnose)
     return _solved(loop, newton, start, early=early)
 
 

@@ -78,7 +78,7 @@ def solution_of(
         settings,
         seed,
         fit.unknowns,
-        fit.rows,
+        0,
         "elimination along the tree",
         None,
         stages[-1].answer if stages else None,

@@ -78,13 +78,13 @@ class Equations(NamedTuple):
 
     rows: FloatArray
     tested: FloatArray
-    factor: FloatArray | None
+    factor: FloatArray | None = None
 
     @classmethod
     def factored(cls, rows: FloatArray, tested: FloatArray) -> Equations:
         """Return rows as a triangle, and one row of zeros, whose residual no weights can change."""
         if len(rows) <= rows.shape[1] + 1:
-            return cls(rows, tested, None)
+            return cls(rows, tested)
         factor, triangle = np.linalg.qr(rows)
         return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
 

@@ -39,7 +39,6 @@ class Rows(Evaluation):
 
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _alike: dict[Any, Equations] = field(default_factory=dict)  # by key
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
@@ -86,30 +85,35 @@ class Rows(Evaluation):
         return found
 
     def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
-        """Return the rows of the equations; parts with equal keys share them."""
+        """Return the rows of the equations; parts with equal keys share them, also in later solves."""
         names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
-        new = {name: names.index(name) for name in dict.fromkeys(names) if name not in self._alike}
+        memory = self.layout.reference.memory
+        found: dict[Any, Equations] = {
+            key: Equations(**known) for key in keys if key is not None and (known := memory.known(key))
+        }
+        new = {name: names.index(name) for name in dict.fromkeys(names) if name not in found}
         wanted = [
             Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1])
             for n in new.values()
         ]
-        found = {}
         for (name, number), blocks in zip(new.items(), self.at(wanted), strict=True):
             part, inside = parts[number], held[number].inside
             equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
             shares = self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
             tested = np.stack([shares @ own for own in np.split(equation, len(inside))], axis=1)
-            found[name] = Equations(equation, tested, None) if name is part else Equations.factored(equation, tested)
-        self._alike.update({key: found[key] for key in keys if key in found})
-        return [found[name] if name in found else self._alike[name] for name in names]
+            found[name] = Equations(equation, tested) if name is part else Equations.factored(equation, tested)
+            if name is not part:
+                memory.keep(name, {field: own for field, own in found[name]._asdict().items() if own is not None})
+        return [found[name] for name in names]
 
     def _key(self, part: CellPart, inside: list[Stated]) -> Any:
         """Return a key that whole parts share whose equations have the same rows at any size; else None."""
         if not part.whole or not self.is_constant:
             return None
         rows, units = self.balance(part)
-        return tuple(self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
+        terms = (self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
+        return ("equations", self.width, bool(self.balances.turns), *terms)
 
     def residual(self, part: CellPart) -> FloatArray:
         """Return the residuals of a part at the state, without those on its faces."""

@@ -48,8 +48,8 @@ class Fit:
         Weights of each part, shape (fields, functions).
     residuals
         Residual norm of each part, in units of the solution.
-    unknowns, rows
-        Number of weights, and of rows; rows are not counted and are zero.
+    unknowns
+        Number of weights.
     columns, left
         Solutions for several right-hand sides, if there are any, shape (sides, fields, functions), and residual norms
         of each part, by side.
@@ -58,22 +58,21 @@ class Fit:
     root: Cell
     parts: tuple[CellPart, ...]
     weights: dict[CellPart, FloatArray]
-    residuals: dict[CellPart, float]
-    unknowns: int
-    rows: int
+    residuals: dict[CellPart, float] = field(default_factory=dict)
+    unknowns: int = 0
     columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     left: dict[CellPart, FloatArray] = field(default_factory=dict)
 
     def side(self, number: int) -> Fit:
         """Return the solution for one of several right-hand sides."""
         weights = {part: own[number] for part, own in self.columns.items()}
-        return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns, 0)
+        return Fit(self.root, self.parts, weights, {p: own[number] for p, own in self.left.items()}, self.unknowns)
 
     @property
     def side_by_side(self) -> Fit:
         """The solutions for several right-hand sides as one solution with as many times the fields."""
         weights = {part: own.reshape(-1, own.shape[2]) for part, own in self.columns.items()}
-        return Fit(self.root, self.parts, weights, {}, self.unknowns, 0)
+        return Fit(self.root, self.parts, weights, {}, self.unknowns)
 
     @property
     def residual(self) -> float:
@@ -136,7 +135,7 @@ class TreeSolver:
         self._root, self._branches = root, self.branches.of(root)
         if not self._branches:
             self._tree = None
-            return Fit(root, (), {}, {}, 0, 0)
+            return Fit(root, (), {})
         self._tree = self._factorised(self._factors)
         fit = self._solved(lambda tree: tree.loads)
         if self.branches.work > joined:
@@ -164,7 +163,7 @@ class TreeSolver:
             for branch, root in zip(batch.branches, np.sqrt(load.squares), strict=True)
         }
         size = len(every) * self.rows.width
-        return Fit(self._root, tuple(every), {}, {}, size, 0, every, {part: missed[part] for part in every})
+        return Fit(self._root, tuple(every), {}, {}, size, every, {part: missed[part] for part in every})
 
     def loaded(self, branch: Branch, sources: Sources) -> Load:
         """Return the right-hand sides of a part for other sources."""

@@ -18,6 +18,7 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker
+from pibls.geometry.spans import smooth_spans
 from pibls.quadrature.roots import SCAN, held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement.standards import PLAIN, POINTS
@@ -89,7 +90,7 @@ def pieces(patch: Patch) -> list[Piece]:
     if patch.parameters == 0:
         return [Piece(patch, np.empty((0, 2)))]
     rest = [(0.0, 1.0)] * (patch.parameters - 1)
-    return [Piece(patch, np.array([span, *rest])) for span in _spans(patch)]
+    return [Piece(patch, np.array([span, *rest])) for span in smooth_spans(patch)]
 
 
 def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[list[Any]]:
@@ -149,23 +150,6 @@ def _counts(patch: Patch, boxes: FloatArray, counts: Any) -> list[list[int]]:
         turns[:, axis] = np.arccos(np.clip(cosines, -1.0, 1.0)).sum(axis=1)
     enough = np.ceil(np.reshape(counts, (-1, 1)) * np.maximum(1.0, 2.0 * turns / math.pi))
     return [[int(count) for count in own] for own in enough]
-
-
-def _spans(patch: Patch) -> list[tuple[float, float]]:
-    """Return the ranges of the first parameter in which a patch is smooth; a curve that was cut may have gaps."""
-    if isinstance(patch, FlippedPatch | TimedPatch):
-        return _spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
-    if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
-        return [(0.0, 1.0)]
-    lengths = patch._pieces[:, 1] - patch._pieces[:, 0]
-    ends = np.cumsum(lengths) / lengths.sum()
-    found = []
-    inner = _spans(patch.base)
-    for start, stop, (a, b) in zip(np.append(0.0, ends[:-1]), ends, patch._pieces, strict=True):
-        rate = (stop - start) / (b - a)
-        cuts = [(max(a, lo), min(b, hi)) for lo, hi in inner]
-        found += [(float(start + (lo - a) * rate), float(start + (hi - a) * rate)) for lo, hi in cuts if hi > lo]
-    return found
 
 
 @dataclass(frozen=True, eq=False)

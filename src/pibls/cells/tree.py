@@ -16,11 +16,10 @@ import numpy.typing as npt
 from pibls.checks import FloatArray
 from pibls.quadrature.roots import CLOSE, ROUNDING
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import PLAIN
+from pibls.refinement.standards import MOST, PLAIN
 
 __all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
-_NEAREST = 0.25  # least distance of a split from the ends, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
 _AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
 
@@ -183,7 +182,7 @@ class Cell:
             level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
             folded = self.blunt_edges[self.blunt_edges[:, 0] == axis, 1 + axis] if len(self.blunt_edges) else []
             values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
-            values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
+            values = values[np.abs(values - (low + high) / 2) < MOST * (high - low) / 2]
             values = values[clear(values, CLOSE)]
             if len(values):
                 return float(values[np.abs(values - (low + high) / 2).argmin()])

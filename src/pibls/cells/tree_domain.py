@@ -245,8 +245,8 @@ class TreeDomain:
 
     @cached_property
     def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
-        """Centres and half extents of small curved surfaces in space: holes and interfaces."""
-        if (self.is_box and not self.interfaces) or len(self.domain.space) != 3:
+        """Centres and half extents of small curved surfaces: holes, and interfaces in space."""
+        if (self.is_box and not self.interfaces) or len(self.domain.space) < 2:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
         return small_surfaces(
             [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _POINTS = 200
 _COARSE, _SECONDS = 1e-2, 2.0  # of a solve that only tells whether conditions fix unknown numbers
 _MET = 1e-6
+_CODES = {"error": WRONG, Status.ILL_POSED: CODES[Status.ILL_POSED], "ok": OK}  # the worst first
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,15 @@ class Finding:
     warnings: tuple[str, ...] = ()  # what is odd
 
     @property
-    def code(self) -> int:
-        """Exit code."""
-        if self.error is not None:
-            return WRONG
-        return CODES[Status.ILL_POSED] if self.ill_posed else OK
+    def status(self) -> str:
+        """The finding in a word."""
+        return "error" if self.error is not None else Status.ILL_POSED if self.ill_posed else "ok"
 
     def record(self) -> dict[str, Any]:
         """Return the finding for JSON."""
-        status = "error" if self.error is not None else Status.ILL_POSED if self.ill_posed else "ok"
         return {
             "file": self.file,
-            "status": status,
+            "status": self.status,
             "error": None if self.error is None else error_record(self.error),
             "message": self.ill_posed,
             "warnings": list(self.warnings),
@@ -70,8 +68,8 @@ def check(
             findings.append(_finding(file))
             if not as_json:
                 _say(findings[-1])
-        codes = {finding.code for finding in findings}
-        code = next((code for code in (WRONG, CODES[Status.ILL_POSED]) if code in codes), OK)
+        seen = {finding.status for finding in findings}
+        code = next(code for status, code in _CODES.items() if status in seen)
         if as_json:
             emit_json("check", {"exit_code": code, "files": [finding.record() for finding in findings]})
         raise typer.Exit(code)
@@ -79,11 +77,9 @@ def check(
 
 def _finding(file: str) -> Finding:
     try:
-        problem = read_source(file).problem
-        ill_posed, warnings = examine(problem)
+        return Finding(file, None, *examine(read_source(file).problem))
     except (PiblsError, OSError) as error:
         return Finding(file, error)
-    return Finding(file, None, ill_posed, warnings)
 
 
 def _say(finding: Finding) -> None:

@@ -82,21 +82,17 @@ def solve(
         if as_json:
             emit_json("solve", result.record())
         elif to_stdout:
-            _values_to_stdout(result, quiet)
+            from pibls.report.grid_values import grid_csv
+
+            # The values alone: the report of the solution goes to standard error.
+            emit(grid_csv(result.solution).rstrip("\n"), as_is=True)
+            if not quiet:
+                note(str(result), as_is=True)
         elif not quiet:
             emit(str(result), as_is=True)
         for kind, words in result.failed.items():
             note(f"Error: the output {kind} was not written: {words}")
         raise typer.Exit(result.code)
-
-
-def _values_to_stdout(result: Result, quiet: bool) -> None:
-    """Print the values alone on standard output; the report of the solution goes to standard error."""
-    from pibls.report.grid_values import grid_csv
-
-    emit(grid_csv(result.solution).rstrip("\n"), as_is=True)
-    if not quiet:
-        note(str(result), as_is=True)
 
 
 def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: Any = False) -> Result:

@@ -3,10 +3,9 @@
 ``evolve`` solves a problem that way, if it is an evolution: u_t = F(t, x, u, u_x, ...), of any order in time.
 """
 
-from pibls.evolution.cell_evolution import suits_stages
+from pibls.evolution.cell_evolution import suits_stages, transits
 from pibls.evolution.evolve import evolve, suits_lines
 from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.pace import transits
 
 __all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution", "suits_lines", "suits_stages", "transits"]

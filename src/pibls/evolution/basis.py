@@ -190,7 +190,7 @@ class Edge:
     """Points of space where a statement holds, normals, weights that add up to one, and the points opposite of them."""
 
     points: FloatArray
-    normals: FloatArray | None
+    normals: FloatArray
     weights: FloatArray
     partner: FloatArray | None = None
 

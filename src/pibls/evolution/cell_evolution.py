@@ -19,23 +19,23 @@ from pibls.cells.measure import stacked
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
 from pibls.evolution.cell_stages import CellStages
-from pibls.evolution.form import Evolution, find_evolution
-from pibls.evolution.pace import transits
+from pibls.evolution.form import Evolution, compiled, find_evolution
+from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.rational import ORDER, longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
+from pibls.problem.evaluate import differentiated
 from pibls.refinement import ROUNDING, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, MOST, PLAIN
+from pibls.refinement.standards import FALLS, MOST, PLAIN, POINTS
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
-
-__all__ = ["evolve_on_cells", "suits_stages"]
 
 _SHORTER = 1.25  # how much shorter the steps of a better solution are
 
@@ -122,7 +122,7 @@ class CellEvolution:
 
         At a time when a field is almost zero, its coefficients are rounding, which is never smooth.
         """
-        times, shares = here.sample(SETTINGS.times)
+        times, shares = here.sample()
         whole = here.fit(times)
         every = np.stack([whole.weights[part] for part in whole.parts])
         roots, sizes, kept = np.sqrt(shares), here.stages.sizes(every).reshape(len(times), -1), []
@@ -174,17 +174,13 @@ def suits_stages(problem: Problem) -> bool:
 
 
 def _suits_stages(problem: Problem) -> bool:
-    if len(problem.domain.space) < 2 or not isinstance(find_resolvent(problem), Resolvent):
+    resolvent = find_resolvent(problem)
+    if len(problem.domain.space) < 2 or isinstance(resolvent, Unsuitable):
         return False
     evolution = find_evolution(problem)
     if isinstance(evolution, Evolution) and (len(problem.domain.space) > 2 or evolution.lacks or evolution.surplus):
         return False
-    return _suits_cells(problem)
-
-
-def _suits_cells(problem: Problem) -> bool:
-    resolvent = find_resolvent(problem)
-    return isinstance(resolvent, Resolvent) and suits_cells(resolvent.at(1.0)[0])
+    return suits_cells(resolvent.at(1.0)[0])
 
 
 def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, report: Callable[..., object]) -> Solution:
@@ -206,6 +202,32 @@ def _first_step(resolvent: Resolvent, tol: float) -> float:
     pace = transits(evolution) if isinstance(evolution, Evolution) else 0.0
     share = longest(tol / SETTINGS.tighter) / pace if 0.0 < pace < np.inf else MOST
     return (last - first) * min(share, MOST / 2)
+
+
+def transits(evolution: Evolution) -> float:
+    """Return how much happens: the rate at which the initial values change, relative to them, times the duration.
+
+    A wave of which a period takes one unit of time has 2π per unit; not finite for initial values that are zero. Values
+    that jump count for what they are beside the jump, and those of Python functions as if they stayed.
+
+    >>> from pibls.problems import advection_long
+    >>> evolution = find_evolution(advection_long())
+    >>> round(transits(evolution)) if evolution else None
+    1000
+    """
+    first, last = evolution.limits
+    X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(POINTS)
+    X, coordinates, found = np.column_stack([X, np.full(len(X), first)]), evolution.problem.domain.coordinates, 0.0
+    states = {s.symbol: differentiated(evolution.initial[s.state], coordinates, s.multi_index) for s in evolution.slots}
+    for name, rate in evolution.rates.items():
+        own = (rate.xreplace(states), evolution.initial[name, 0])
+        try:
+            speed, size = (float(np.sqrt(weights @ np.square(compiled(e, coordinates)(X)))) for e in own)
+        except ProblemError:
+            return 0.0
+        if speed > 0:
+            found = max(found, (speed / size) ** (1 / evolution.orders[name]) if size > 0 else np.inf)
+    return (last - first) * found
 
 
 def _told(search: CellEvolution, found: ComparedRuns, stop: Stop) -> Solution:

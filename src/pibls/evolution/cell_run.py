@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +13,7 @@ from pibls.cells.outcome import network_of
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.cell_stages import CellStages, Step, at_least
+from pibls.evolution.cell_stages import CellStages, Step, at_least, side_by_side
 from pibls.evolution.radau import left_out, times_within
 from pibls.evolution.rational import ORDER
 from pibls.refinement.standards import FALLS, MOST
@@ -21,39 +21,21 @@ from pibls.solution.evolved import piecewise
 from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.sizes import field_scales
 
-__all__ = ["CellRun", "along", "apart", "follow", "shortened"]
-
 
 @dataclass(frozen=True, eq=False)
 class CellRun:
-    """A solution on one tree of cells.
+    """A solution on one tree of cells."""
 
-    Attributes
-    ----------
-    stages
-        The tree with its factors.
-    breaks, pieces
-        Where steps begin and the last one ends, and the Legendre coefficients on each, shape (steps, degree + 1,
-        parts, fields, functions).
-    operations
-        The work it took.
-    worst
-        The largest error of a step, by the tolerance.
-    ended
-        Why it ends before the last time, if it does.
-    """
-
-    stages: CellStages
-    breaks: FloatArray
-    pieces: FloatArray
-    operations: float
-    worst: float
-    ended: str = ""
+    stages: CellStages  # the tree with its factors
+    breaks: FloatArray  # where steps begin and the last one ends
+    pieces: FloatArray  # Legendre coefficients on each, shape (steps, degree + 1, parts, fields, functions)
+    operations: float  # the work it took
+    worst: float  # the largest error of a step, by the tolerance
+    ended: str = ""  # why it ends before the last time, if it does
 
     def fit(self, times: FloatArray) -> Fit:
         """Return the states at times side by side as the fields of one fit."""
-        values = np.moveaxis(piecewise(self.breaks, self.pieces, times), 0, 1)
-        return self.stages.fit(values.reshape(len(values), -1, values.shape[-1]))
+        return self.stages.fit(side_by_side(piecewise(self.breaks, self.pieces, times)))
 
     @property
     def unknowns(self) -> int:
@@ -63,13 +45,12 @@ class CellRun:
     @property
     def network(self) -> EvolvedCells:
         """The solution as a network."""
-        values = np.moveaxis(self.pieces, 2, 0)
-        space = network_of(self.stages.layout, self.stages.fit(values.reshape(len(values), -1, values.shape[-1])))
-        return EvolvedCells(space, self.breaks, self.pieces.shape[3])
+        series = side_by_side(self.pieces.reshape(-1, *self.pieces.shape[2:]))
+        return EvolvedCells(network_of(self.stages.layout, self.stages.fit(series)), self.breaks, self.pieces.shape[3])
 
-    def sample(self, count: int) -> tuple[FloatArray, FloatArray]:
+    def sample(self) -> tuple[FloatArray, FloatArray]:
         """Return some times, and the share of each in the whole time."""
-        times, spans = times_within(self.breaks, float(self.breaks[0]), float(self.breaks[-1]), count)
+        times, spans = times_within(self.breaks, float(self.breaks[0]), float(self.breaks[-1]))
         return times, spans / spans.sum()
 
 
@@ -78,21 +59,18 @@ class _Following:
     """A run while it is made."""
 
     stages: CellStages
-    breaks: list[float] = field(default_factory=list)
-    pieces: list[FloatArray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.begun, self.breaks = self.stages.budget.operations, [self.stages.resolvent.limits[0]]
+        self.pieces: list[FloatArray] = []
         self.states = self.stages.initial()
         self.reach = self.stages.sizes(self.states[:, 0])
         self.worst = 0.0
 
     def error(self, step: Step) -> float:
         """Return the relative error at the end of a step."""
-        reach = np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
-        moving = np.array(self.stages.resolvent.orders) > 0
-        left, _ = left_out(step.terms[:, moving])
-        return float((left / at_least(reach[moving])).max())
+        reach, moving = np.maximum(self.reach, self.stages.sizes(step.end[:, 0])), self.stages.moving
+        return float((left_out(step.terms[:, moving]) / at_least(reach[moving])).max())
 
     def accept(self, step: Step, until: float) -> None:
         """Go on to the end of a step."""
@@ -175,7 +153,7 @@ def shortened(breaks: FloatArray, factor: float) -> FloatArray:
 
 def apart(coarse: CellRun, fine: CellRun) -> float:
     """Return the relative L2 distance of two solutions over space and time, that of the worst field."""
-    times, shares = fine.sample(SETTINGS.times)
+    times, shares = fine.sample()
     one, two = coarse.fit(times), fine.fit(times)
     gaps, sizes, _ = distances(coarse.stages.layout, one, fine.stages.layout, two)
     errors, own = (np.sqrt(shares @ np.square(values.reshape(len(times), -1))) for values in (gaps, sizes))

@@ -18,7 +18,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.state import TreeState
 from pibls.cells.tree import Cell, leaves
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import at_times
 from pibls.evolution.form import compiled
@@ -36,8 +36,6 @@ from pibls.evolution.remainders import AlikeParts, Remainders, groups_of
 from pibls.evolution.resolvent import Past, Resolvent
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import available_memory
-
-__all__ = ["CellStages", "States", "Step", "at_least"]
 
 States = FloatArray
 """Weights of all states: shape (parts, orders in time, fields, functions)."""
@@ -84,21 +82,17 @@ class _Factors:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The solution over one step.
+    """The solution over one step."""
 
-    Attributes
-    ----------
-    series
-        Legendre coefficients of all fields, shape (degree + 1, parts, fields, functions).
-    end
-        All states at its end.
-    terms
-        The size of what each of the last four orders adds to the fields at its end.
-    """
+    series: FloatArray  # Legendre coefficients of all fields, shape (degree + 1, parts, fields, functions)
+    end: States  # all states at its end
+    terms: FloatArray  # the size of what each of the last four orders adds to the fields at its end
 
-    series: FloatArray
-    end: States
-    terms: FloatArray
+
+def side_by_side(weights: FloatArray) -> FloatArray:
+    """Return weights of shape (times, parts, fields, functions) as those of one state: (parts, fields, functions)."""
+    aside = np.moveaxis(weights, 0, 1)
+    return aside.reshape(len(aside), -1, aside.shape[-1])
 
 
 def at_least(sizes: FloatArray) -> FloatArray:
@@ -135,10 +129,6 @@ class CellStages:
         return tuple(self.layout.parts_of(leaves(self.root)))
 
     @cached_property
-    def _numbers(self) -> dict[CellPart, int]:
-        return {part: number for number, part in enumerate(self.parts)}
-
-    @cached_property
     def _grams(self) -> list[FloatArray | None]:
         """Roots of the Gram matrices of the functions of cut parts, inside the domain; None for whole parts."""
         return [None if part.whole else np.asarray(np.linalg.qr(self._rooted(part), mode="r")) for part in self.parts]
@@ -159,12 +149,16 @@ class CellStages:
     def fit(self, weights: FloatArray) -> Fit:
         """Return weights of shape (parts, fields, functions) as a fit."""
         residuals = dict.fromkeys(self.parts, 0.0)
-        return Fit(self.root, self.parts, dict(zip(self.parts, weights, strict=True)), residuals, weights.size, 0)
+        return Fit(self.root, self.parts, dict(zip(self.parts, weights, strict=True)), residuals, weights.size)
+
+    @cached_property
+    def moving(self) -> BoolArray:
+        """Which fields have a time derivative."""
+        return np.array(self.resolvent.orders) > 0
 
     def roughness(self, states: States) -> float:
         """Return the relative size of the part of a state that cells hardly resolve."""
-        moving = [number for number, order in enumerate(self.resolvent.orders) if order]
-        weights = states[:, 0, moving]
+        weights = states[:, 0, self.moving]
         found = ErrorMarking(self.layout).rough(self.fit(weights), at_least(self.sizes(weights)))
         return float(np.sqrt(sum(float(own @ own) for own in found.values())))
 
@@ -264,8 +258,7 @@ class CellStages:
     def _linearise(self, time: float, states: States) -> None:
         """Linearise varying terms at a state; all factors are made anew."""
         self._factors.clear()
-        rests = (self._groups, self.resolvent.varying, states.shape[1])
-        self._remainders = Remainders(*rests, time, states[:, 0])
+        self._remainders = Remainders(self._groups, self.resolvent.varying, states.shape[1], time, states[:, 0])
         self._fewest, self._excess = 0, 0.0
         self.linearisations += 1
 
@@ -295,22 +288,15 @@ class CellStages:
 
     def _largest(self, values: FloatArray) -> FloatArray:
         """Return the largest size of each field over some times, from weights of shape (times, parts, ...)."""
-        aside = np.moveaxis(values, 0, 1)
-        sizes = self.sizes(aside.reshape(len(aside), -1, aside.shape[-1]))
-        return np.asarray(sizes.reshape(len(values), -1).max(axis=0))
+        return np.asarray(self.sizes(side_by_side(values)).reshape(len(values), -1).max(axis=0))
 
     def _at_nodes(self, stacked: FloatArray) -> FloatArray:
         """Return the fields at the times of data, from the powers of the resolvent."""
         found = np.tensordot(node_weights(), stacked[:, :, 0], axes=1)
-        if still := self._still:
+        if (still := ~self.moving).any():
             known = np.tensordot(np.linalg.inv(data_weights()), stacked[1:, :, 0][:, :, still], axes=1)
             found[:, :, still] = known
         return found
-
-    @cached_property
-    def _still(self) -> list[int]:
-        """The numbers of fields without a time derivative."""
-        return [number for number, order in enumerate(self.resolvent.orders) if order == 0]
 
     def _powers(
         self,
@@ -335,7 +321,7 @@ class CellStages:
         """Return the solution over a step from the powers of the resolvent."""
         end, series = step_weights()
         found = np.tensordot(series, stacked[:, :, 0], axes=1)
-        if still := self._still:
+        if (still := ~self.moving).any():
             found[-1, :, still] = 0.0
             found[:-1, :, still] = np.tensordot(still_weights(), stacked[1:, :, 0][:, :, still], axes=1)
         terms = np.array([self.sizes(own) for own in np.tensordot(term_weights(), stacked[:, :, 0], axes=1)])

@@ -7,7 +7,7 @@ fields are known, it follows from what the equations lack.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,41 +120,32 @@ def _constraint_rows(multiplier: Multiplier, basis: Basis, order: int) -> tuple[
     return {name: part / scale for name, part in parts.items()}, rows
 
 
-@dataclass(frozen=True, eq=False)
-class Recovery:
-    """Finds a multiplier from the forces that the equations lack, by least squares over the points of the rule."""
+def recovered(
+    multiplier: Multiplier, evolution: Evolution, basis: Basis, lacking: Callable[[FloatArray], dict[str, FloatArray]]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the coefficients of a multiplier as a function of times, by least squares over the points of the rule.
 
-    names: tuple[str, ...]  # the fields whose forces are wanted
-    # from these forces, field by field, and the data of conditions and gauges to coefficients in the basis
-    inverse: FloatArray
-    data: tuple[BoundaryData, ...]  # the data of the conditions
-    averages: FloatArray  # the averages that are given
+    They follow from the forces that equations are lacking at times, (times, points) per field, and from the data of
+    conditions and gauges.
+    """
+    functions = basis.at_rule([index for _, index in multiplier.forces])
+    forces: dict[str, Any] = {}
+    for (name, index), factor in multiplier.forces.items():
+        forces[name] = forces.get(name, 0) + factor * functions[index]
+    share = basis.rule.weights / basis.rule.weights.sum()
+    conditions = condition_rows(basis, evolution.conditions_on(multiplier.name), 0)
+    needed = [term.multi_index[:-1] for gauge in multiplier.gauges for term in gauge.form.terms]
+    averages = [share @ applied(gauge, basis.at_rule(needed), basis.rule.points, None) for gauge in multiplier.gauges]
+    matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
+    weight = np.concatenate([np.tile(np.sqrt(share), len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
+    # As elsewhere, functions that features hardly reach are used last.
+    inverse = basis.strength[:, None] * np.linalg.pinv(matrix * weight[:, None] * basis.strength, rcond=SETTINGS.cut)
+    inverse = inverse * weight
+    given = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
 
-    @classmethod
-    def of(cls, multiplier: Multiplier, evolution: Evolution, basis: Basis) -> Recovery:
-        """Prepare the recovery of a multiplier on a basis."""
-        functions = basis.at_rule([index for _, index in multiplier.forces])
-        forces: dict[str, Any] = {}
-        for (name, index), factor in multiplier.forces.items():
-            forces[name] = forces.get(name, 0) + factor * functions[index]
-        share = basis.rule.weights / basis.rule.weights.sum()
-        root = np.sqrt(share)
-        conditions = condition_rows(basis, evolution.conditions_on(multiplier.name), 0)
-        X = basis.rule.points
-        needed = [term.multi_index[:-1] for gauge in multiplier.gauges for term in gauge.form.terms]
-        averages = [share @ applied(gauge, basis.at_rule(needed), X, None) for gauge in multiplier.gauges]
-        matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
-        weight = np.concatenate([np.tile(root, len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
-        # As elsewhere, functions that features hardly reach are used last.
-        inverse = basis.strength[:, None] * np.linalg.pinv(
-            matrix * weight[:, None] * basis.strength, rcond=SETTINGS.cut
-        )
-        values = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
-        return cls(tuple(forces), inverse * weight, conditions.data, values)
+    def coefficients(times: FloatArray) -> FloatArray:
+        found = lacking(times)
+        parts = [found[name] for name in forces] + [own.values(times, 0) for own in conditions.data]
+        return np.asarray(np.hstack([*parts, np.tile(given, (len(times), 1))]) @ inverse.T)
 
-    def __call__(self, times: FloatArray, lacking: dict[str, FloatArray]) -> FloatArray:
-        """Return the coefficients at times, from the forces that are lacking at points (times, points) per field."""
-        parts = [lacking[name] for name in self.names]
-        parts += [own.values(times, 0) for own in self.data]
-        parts.append(np.tile(self.averages, (len(times), 1)))
-        return np.hstack(parts) @ self.inverse.T
+    return coefficients

@@ -20,7 +20,7 @@ from pibls.evolution.form import Evolution
 from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.features.scales import draw_features
 from pibls.problem import Opposite
-from pibls.quadrature.rules import tensor
+from pibls.quadrature.rules import periodic, tensor
 
 STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
@@ -167,7 +167,7 @@ class Design:
         phases = np.where(first, 0.0, math.pi / 2)
         weights = np.ascontiguousarray((waves * (math.pi / self.half)).T)
         side = 4 * most + 2
-        U, scale = tensor(*[(np.arange(side) / side, np.full(side, 1.0 / side))] * self.dimension)
+        U, scale = tensor(*[periodic(side)] * self.dimension)
         low, high = self.space.bounds.T
         rule = QuadratureRule(low + U * (high - low), scale * self.space.measure)
         return BroadNetwork(self.center, (FeatureGroup(activation("sin"), weights, phases),)), rule

@@ -9,12 +9,11 @@ from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import compressed
-from pibls.evolution.cell_evolution import evolve_on_cells, suits_stages
+from pibls.evolution.cell_evolution import evolve_on_cells, suits_stages, transits
 from pibls.evolution.constraint import leak
 from pibls.evolution.design import Design
 from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.pace import transits
 from pibls.evolution.refinement_in_time import RefinementInTime, Report
 from pibls.problem import Problem
 from pibls.refinement.standards import SLIGHT
@@ -52,43 +51,26 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
-    evolution = find_evolution(problem)
-    if isinstance(evolution, Evolution) and (unsuitable := _opened(evolution, first)) is not None:
-        return unsuitable
+    evolution, telling = find_evolution(problem), report or (lambda *_: None)
+    if isinstance(evolution, Evolution) and (reason := open_to_flow(evolution, first)):
+        return Unsuitable(reason)
     if stages and suits_stages(problem):
-        return evolve_on_cells(problem, tolerance, first, budget, report or (lambda *_: None))
-    found = followed(problem, tolerance, first, budget, report, assume_well_posed=assume_well_posed)
-    return found if isinstance(found, Unsuitable) else found[0]
-
-
-def followed(
-    problem: Problem,
-    tol: float,
-    seed: int,
-    budget: Budget,
-    report: Report | None = None,
-    *,
-    assume_well_posed: bool = False,
-) -> tuple[Solution, RefinementInTime] | Unsuitable:
-    """Solve an evolution as :func:`evolve` does; return the lines as well."""
-    evolution = find_evolution(problem)
+        return evolve_on_cells(problem, tolerance, first, budget, telling)
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads(most=1):
-        lines = RefinementInTime(evolution, tol, seed, budget, report or (lambda *_: None), assume_well_posed)
-        unsuitable = _opened(evolution, seed)
-        return (lines.run(), lines) if unsuitable is None else unsuitable
+        return RefinementInTime(evolution, tolerance, first, budget, telling, assume_well_posed).run()
 
 
-def _opened(evolution: Evolution, seed: int) -> Unsuitable | None:
-    """Return why a flow cannot be followed in time: it leaves by a part of the boundary. None if it stays within."""
+def open_to_flow(evolution: Evolution, seed: int) -> str:
+    """Say why a flow cannot be followed in time, if it leaves by a part of the boundary."""
     if not evolution.multipliers:
-        return None
+        return ""
     with blas_threads(most=1):
         basis = compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed)))
         if leak(evolution, basis) <= SLIGHT:
-            return None
-    return Unsuitable(f"the boundary is open to {evolution.multipliers[0].name}: its flux is not given on all of it")
+            return ""
+    return f"the boundary is open to {evolution.multipliers[0].name}: its flux is not given on all of it"
 
 
 def suits_lines(problem: Problem) -> bool:

@@ -33,10 +33,27 @@ class Rate:
 
 
 @dataclass(frozen=True, eq=False)
-class Evolution:
-    """A problem solved for its highest derivatives in time."""
+class InTime:
+    """A problem in space and time, or in time alone."""
 
     problem: Problem
+
+    @property
+    def space(self) -> Any:
+        """The space domain; None for an ordinary differential equation."""
+        return getattr(self.problem.domain, "domain", None)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """First and last time."""
+        first, last = self.problem.domain.bounds[-1].tolist()
+        return first, last
+
+
+@dataclass(frozen=True, eq=False)
+class Evolution(InTime):
+    """A problem solved for its highest derivatives in time."""
+
     orders: Mapping[str, int]  # order in time per field
     # highest derivative in time per field, or what mass makes of it: an expression of the coordinates and of the
     # symbols of slots
@@ -66,17 +83,6 @@ class Evolution:
     def states(self) -> tuple[State, ...]:
         """All states, field by field."""
         return tuple((name, k) for name, order in self.orders.items() for k in range(order))
-
-    @property
-    def space(self) -> Any:
-        """The space domain; None for an ordinary differential equation."""
-        return getattr(self.problem.domain, "domain", None)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """First and last time."""
-        first, last = self.problem.domain.bounds[-1].tolist()
-        return first, last
 
     @property
     def can_move(self) -> bool:
@@ -195,7 +201,8 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     if not moving or len(moving) + len(still) != len(names):
         what = f"no equation has a time derivative of {still[0]}" if still else "one of its equations has none in time"
         return Unsuitable(what)
-    solved = _solved(moving, {name: order for name, order in orders.items() if order > 0})
+    kept = {name: order for name, order in orders.items() if order > 0}
+    solved = _solved(moving, kept)
     if isinstance(solved, Unsuitable):
         return solved
     initial, boundary, gauges, problems = _conditions(problem, still)
@@ -203,14 +210,14 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     multipliers = find_multipliers(solved, constraints, still, gauges, boundary)
     if isinstance(multipliers, Unsuitable):
         return multipliers
-    kept = {name: order for name, order in orders.items() if order > 0}
     solved = solved.without(still)
     pulled = tuple(s for s in boundary if not _built_in(s, time))
     if astray := [s for s in pulled if set(s.form.fields) & set(still)]:
         return Unsuitable(f"{astray[0].name} is a condition on {still[0]}, which follows from the others")
+    if problems:
+        return Unsuitable(problems[0])
     parts = (tuple(boundary), pulled, multipliers, solved.mass)
-    evolution = Evolution(problem, kept, solved.rates, solved.slots, initial, *parts)
-    return problems[0] if problems else _judged(evolution)
+    return _judged(Evolution(problem, kept, solved.rates, solved.slots, initial, *parts))
 
 
 def _judged(evolution: Evolution) -> Evolution | Unsuitable:
@@ -230,44 +237,48 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)
 
 
-def initial_states(problem: Problem, still: Collection[str]) -> dict[State, sp.Expr] | Unsuitable:
-    """Return the initial values of fields and of their time derivatives, but of still fields, or why one is none."""
+def is_initial(statement: Statement, problem: Problem) -> bool:
+    """Tell whether a statement holds at the first time."""
+    return isinstance(statement.place, OnPart) and statement.place.part == problem.domain.initial
+
+
+def initial_states(problem: Problem, still: Collection[str]) -> tuple[dict[State, sp.Expr], str]:
+    """Return the initial values of fields and of their time derivatives, but of still fields, and why one is none."""
     initial: dict[State, sp.Expr] = {}
     for statement in problem.statements[len(problem.equations) :]:
-        place = statement.place
+        form = statement.form
         # What a still field is at first follows from the others.
-        at_first = isinstance(place, OnPart) and place.part == problem.domain.initial
-        if not at_first or set(statement.form.fields) <= set(still):
+        if not is_initial(statement, problem) or set(form.fields) <= set(still):
             continue
-        found = _initial(statement)
-        if isinstance(found, Unsuitable):
-            return found
-        if any(initial.get(state, value) != value for state, value in found.items()):
-            return Unsuitable(f"{statement.name} contradicts another initial value")
-        initial |= found
-    return initial
+        if len(form.terms) != 1 or not form.is_linear or any(form.terms[0].multi_index[:-1]):
+            return {}, f"{statement.name} does not give the initial value of one field"
+        (term,) = form.terms
+        # A material at the first time is that of the place itself, not that beside a boundary.
+        value = (-form.source / term.coefficient).replace(Within, lambda material, *_: material)
+        if initial.setdefault((term.field, term.multi_index[-1]), value) != value:
+            return {}, f"{statement.name} contradicts another initial value"
+    return initial, ""
 
 
 def _conditions(
     problem: Problem, still: list[str]
-) -> tuple[dict[State, sp.Expr], list[Statement], list[Statement], list[Unsuitable]]:
+) -> tuple[dict[State, sp.Expr], list[Statement], list[Statement], list[str]]:
     """Return initial values, boundary statements, averages of still fields, and why others are none of these."""
-    initial = initial_states(problem, still)
-    problems = [initial] if isinstance(initial, Unsuitable) else []
-    boundary, gauges = [], []
+    initial, reason = initial_states(problem, still)
+    problems, boundary, gauges = [reason] if reason else [], [], []
     for statement in problem.statements[len(problem.equations) :]:
         place, of_still = statement.place, set(statement.form.fields) <= set(still)
-        if isinstance(place, OnPart) and place.part == problem.domain.initial:
+        if is_initial(statement, problem):
             continue
         if isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
-            problems.append(Unsuitable(f"{statement.name} is given at the last time"))
+            problems.append(f"{statement.name} is given at the last time")
         elif isinstance(place, Average) and of_still and statement.form.is_linear:
             gauges.append(statement)
         elif reason := _unusable(statement):
-            problems.append(Unsuitable(reason))
+            problems.append(reason)
         else:
             boundary.append(statement)
-    return {} if isinstance(initial, Unsuitable) else initial, boundary, gauges, problems
+    return initial, boundary, gauges, problems
 
 
 _Symbols = dict[tuple[str, MultiIndex], sp.Symbol]
@@ -346,16 +357,6 @@ def _with_mass(
 def _summed(rate: sp.Expr) -> sp.Expr:
     """Return a rate as a sum; arguments of functions stay: exp(-(t - 9)**2) must not become factors."""
     return sp.expand_mul(rate, deep=False)
-
-
-def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:
-    form = statement.form
-    if len(form.terms) != 1 or not form.is_linear or any(form.terms[0].multi_index[:-1]):
-        return Unsuitable(f"{statement.name} does not give the initial value of one field")
-    (term,) = form.terms
-    # A material at the first time is that of the place itself, not that beside a boundary.
-    value = (-form.source / term.coefficient).replace(Within, lambda material, *_: material)
-    return {(term.field, term.multi_index[-1]): value}
 
 
 def _unusable(statement: Statement) -> str:

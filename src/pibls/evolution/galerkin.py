@@ -6,7 +6,7 @@ the boundary conditions, this is the weak (Galerkin) form: integrating by parts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -162,7 +162,10 @@ class Galerkin:
 
     def _fields(self, times: FloatArray, states: FloatArray) -> dict[str, FloatArray]:
         """Return the coefficients of every field in the whole basis."""
-        return {name: self._whole((name, 0), times, states) for name in self.evolution.orders}
+        return {
+            name: states[:, self.spans[name, 0]] @ self.traces[name].kernel.T + self.traces[name].lifted(times)
+            for name in self.evolution.orders
+        }
 
     @cached_property
     def is_linear(self) -> bool:
@@ -233,12 +236,6 @@ class Galerkin:
         """Return how large the lifted data of every state is at times."""
         return np.array([np.linalg.norm(self.traces[name].lifted(times, k), axis=1).max() for name, k in self._parts])
 
-    def _whole(self, state: State, times: FloatArray, states: FloatArray) -> FloatArray:
-        """Return the coefficients of a state in the whole basis."""
-        name, k = state
-        part = states[:, self.spans[state]] @ self.traces[name].kernel.T
-        return np.asarray(part + self.traces[name].lifted(times, k))
-
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return the time derivative of the coefficients, one row per time."""
         result = states @ self._linear.T
@@ -301,30 +298,28 @@ class Galerkin:
 
     def _sloped(self, fixed: FloatArray, time: float, state: FloatArray) -> FloatArray:
         """Return the Jacobian: its fixed part, and that of the other terms."""
-        matrix, known = fixed.copy(), Known()
-        times, states = np.array([time]), state[None]
-        X = at_times(self.basis.rule.points, times)
+        matrix, by_state = fixed.copy(), dict[tuple[str, State], Any]()
+        for name, slot, slope in self._slopes(np.array([time]), state[None]):
+            combined = slope[:, None] * self._functions(slot.state[0], slot.multi_index)
+            by_state[name, slot.state] = by_state.get((name, slot.state), 0) + combined
+        for (name, own), combined in by_state.items():
+            matrix[self.tops[name], self.spans[own]] += self._acting[name] @ combined
+        return matrix
+
+    def _slopes(self, times: FloatArray, states: FloatArray) -> Iterator[tuple[str, Slot, FloatArray]]:
+        """Yield the derivative of every rate by every slot that is not fixed, at points, times slowest."""
+        known, X = Known(), at_times(self.basis.rule.points, times)
         for name, rate in self.evolution.split_rates.items():
             found = [self.slot_values(slot, times, states, known).ravel() for slot in rate.slots]
-            by_state: dict[State, Any] = {}
             for slot, slope in rate.slopes:
-                combined = slope(X, None, found)[:, None] * self._functions(slot.state[0], slot.multi_index)
-                by_state[slot.state] = by_state.get(slot.state, 0) + combined
-            for own, combined in by_state.items():
-                matrix[self.tops[name], self.spans[own]] += self._acting[name] @ combined
-        return matrix
+                yield name, slot, slope(X, None, found)
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
-        known, X = Known(), at_times(self.basis.rule.points, times)
         terms = []
-        for name, rate in self.evolution.split_rates.items():
-            found = [self.slot_values(slot, times, states, known).ravel() for slot in rate.slots]
-            for slot, slope in rate.slopes:
-                functions = self._functions(slot.state[0], slot.multi_index)
-                factors = slope(X, None, found).reshape(len(times), -1, 1)
-                terms.append((self.tops[name], self._acting[name], factors, functions, self.spans[slot.state]))
-
+        for name, slot, slope in self._slopes(times, states):
+            functions, factors = self._functions(slot.state[0], slot.multi_index), slope.reshape(len(times), -1, 1)
+            terms.append((self.tops[name], self._acting[name], factors, functions, self.spans[slot.state]))
         pulling = [self._pulling(time, state) for time, state in zip(times, states, strict=True)]
 
         def product(sides: FloatArray) -> FloatArray:

@@ -42,15 +42,12 @@ class Penalty:
                 functions[index] = np.where(np.abs(gap) > SETTINGS.cut * np.abs(there).max(), gap, 0.0)
         return cls(statement, is_fixed, edge, functions)
 
-    def _normals(self, times: FloatArray) -> FloatArray | None:
-        return None if self.edge.normals is None else np.tile(self.edge.normals, (len(times), 1))
-
     def _evaluated(
         self, times: FloatArray, coefficients: Mapping[str, FloatArray]
     ) -> tuple[FloatArray, list[FloatArray]]:
         """Return g, and its derivative by each of its terms, at times and points."""
         form, shape = self.statement.form, (len(times), len(self.edge.points))
-        X, normals = at_times(self.edge.points, times), self._normals(times)
+        X, normals = at_times(self.edge.points, times), np.tile(self.edge.normals, (len(times), 1))
         slots = [(coefficients[term.field] @ self.functions[term.multi_index[:-1]].T).ravel() for term in form.terms]
         extra = [] if form.is_linear else slots
         slopes = [f(X, normals, extra).reshape(shape) for f in form.coefficient_functions]
@@ -86,5 +83,6 @@ class Penalty:
         form = self.statement.form
         if self.edge.partner is not None or form.source == 0:
             return None
-        data = form.source_function(at_times(self.edge.points, times), self._normals(times))
+        normals = np.tile(self.edge.normals, (len(times), 1))
+        data = form.source_function(at_times(self.edge.points, times), normals)
         return np.asarray((data.reshape(len(times), -1) * np.sqrt(self.edge.weights)) @ self.fixed_rows)

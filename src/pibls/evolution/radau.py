@@ -7,10 +7,10 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -22,6 +22,9 @@ from pibls.evolution.accuracy import SETTINGS
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE
 from pibls.solution.evolved import piecewise
+
+if TYPE_CHECKING:
+    from pibls.evolution.galerkin import Galerkin
 
 STAGES = 7
 
@@ -38,75 +41,54 @@ class IntegrationError(SolveError):
         self.partial = partial
 
 
-class VectorField(Protocol):
-    """The right side of y' = f(t, y), at several times at once."""
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the Jacobian is the same at all states and times."""
-
-    @property
-    def costs(self) -> tuple[float, float]:
-        """Operations of the rates at one time, and of the Jacobian."""
-
-    def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
-        """Return f, one row per time."""
-
-    def jacobian(self, time: float, state: FloatArray) -> FloatArray:
-        """Return the derivative of f with respect to the state."""
-
-    def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
-
-    def sizes(self, states: FloatArray) -> FloatArray:
-        """Return how large each part of the state is, shape (times, parts), in the norm that accuracy is meant in."""
-
-
 @cache
-def tableau(stages: int = STAGES) -> tuple[FloatArray, Any, Any, Any]:
+def tableau() -> tuple[FloatArray, Any, Any, Any]:
     """Return the nodes on (0, 1], and the eigenvalues and eigenvectors of the inverse of the matrix of the method."""
-    upper = np.polynomial.legendre.Legendre.basis(stages)
-    nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(stages - 1)).roots())) + 1.0) / 2.0
+    upper = np.polynomial.legendre.Legendre.basis(STAGES)
+    nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(STAGES - 1)).roots())) + 1.0) / 2.0
     nodes[-1] = 1.0
-    powers = np.arange(1, stages + 1)
+    powers = np.arange(1, STAGES + 1)
     matrix = (nodes[:, None] ** powers / powers) @ np.linalg.inv(nodes[:, None] ** (powers - 1))
     values, vectors = np.linalg.eig(np.linalg.inv(matrix))
     return nodes, values, vectors, np.linalg.inv(vectors)
 
 
 @cache
-def legendre_weights(stages: int = STAGES) -> FloatArray:
+def legendre_weights() -> FloatArray:
     """Return the matrix from values at the start and at the stages to Legendre coefficients on the step."""
-    nodes = np.append(0.0, tableau(stages)[0])
-    values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, stages)
+    nodes = np.append(0.0, tableau()[0])
+    values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, STAGES)
     return np.asarray(np.linalg.inv(values), dtype=np.float64)
 
 
-def stage_times(start: float, step: float, stages: int = STAGES) -> FloatArray:
+def stage_times(start: float, step: float) -> FloatArray:
     """Return the times of the stages of a step.
 
     >>> float(stage_times(1.0, 0.5)[-1])
     1.5
     """
-    return np.asarray(start + step * tableau(stages)[0], dtype=np.float64)
+    return np.asarray(start + step * tableau()[0], dtype=np.float64)
 
 
-def left_out(sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the error of a series, part by part, and its decay per degree, from the sizes of its last four terms.
+def node_times(breaks: FloatArray) -> FloatArray:
+    """Return the start and the stages of every step, shape (steps, stages + 1)."""
+    steps = zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True)
+    return np.array([np.append(start, stage_times(start, step)) for start, step in steps])
 
-    >>> left, decay = left_out(np.array([[1e-2], [1e-3], [1e-4], [1e-5]]))
-    >>> f"{left[0]:.1e} {decay[0]:.1e}"
-    '1.0e-06 1.0e-01'
+
+def left_out(sizes: FloatArray) -> FloatArray:
+    """Return the error of a series, part by part, from the sizes of its last four terms.
+
+    >>> left_out(np.array([[1e-2], [1e-3], [1e-4], [1e-5]])).round(12)
+    array([1.e-06])
     """
     head, tail = np.maximum(sizes[0], sizes[1]), np.maximum(sizes[2], sizes[3])
     with np.errstate(divide="ignore", invalid="ignore"):
         decay = np.where(head > 0, np.sqrt(np.minimum(tail / head, 1.0)), 0.0)
-    return np.maximum(sizes[3], decay * sizes[2]) * decay, decay
+    return np.asarray(np.maximum(sizes[3], decay * sizes[2]) * decay)
 
 
-def times_within(
-    breaks: FloatArray, first: float, last: float, count: int = SETTINGS.times
-) -> tuple[FloatArray, FloatArray]:
+def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
     """Return times and the span of each: close to each other where steps are short, as after a sudden start.
 
     >>> times, spans = times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
@@ -114,9 +96,9 @@ def times_within(
     (True, 82, 1.0)
     """
     inner = np.unique(breaks[(breaks > first) & (breaks < last)])
-    inner = inner[:: len(inner) // (3 * count) + 1]
+    inner = inner[:: len(inner) // (3 * SETTINGS.times) + 1]
     edges = np.concatenate([[first], inner, [last]])
-    counts = np.ceil(np.diff(edges) / (last - first) * count * (1.0 - 1e-9)).astype(int)
+    counts = np.ceil(np.diff(edges) / (last - first) * SETTINGS.times * (1.0 - 1e-9)).astype(int)
     spans = np.repeat(np.diff(edges) / counts, counts)
     # Irrational places: regular ones could always hit the same phase of an oscillation.
     places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
@@ -144,7 +126,7 @@ class Trajectory:
 class Integrator:
     """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows."""
 
-    field: VectorField
+    field: Galerkin  # f, or whatever else has its rates, Jacobian, tangent, sizes and costs
     tol: float  # largest error of the polynomial of a step, relative to the size of each part so far
     allowed: float = np.inf  # operations after which to give up
     operations: float = 0.0  # those so far
@@ -285,8 +267,7 @@ class Integrator:
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:
         """Return the error of a polynomial over the tolerance, from how its coefficients decay."""
-        left, _ = left_out(self.field.sizes(piece[-4:]))
-        return float(np.max(left / self._allowed(reach)))
+        return float(np.max(left_out(self.field.sizes(piece[-4:])) / self._allowed(reach)))
 
     def _allowed(self, reach: FloatArray) -> FloatArray:
         # A part that is still zero is measured by the others.

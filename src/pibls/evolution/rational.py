@@ -19,18 +19,6 @@ from numpy.polynomial import laguerre, legendre
 
 from pibls.checks import FloatArray
 
-__all__ = [
-    "ORDER",
-    "data_nodes",
-    "data_weights",
-    "longest",
-    "node_weights",
-    "pole",
-    "still_weights",
-    "step_weights",
-    "term_weights",
-]
-
 ORDER = 8  # the highest for which there is a stable pole
 
 

@@ -113,7 +113,7 @@ class RefinementInTime:
         run = self._added(design, 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer))
         if self.evolution.lacks:
             return Stop(Reason.LOST, self.evolution.lacks)
-        stop = self._lost(run) or self._affordable().limit(self.budget, self.course.stages)
+        stop = self._lost(run) or self.cost().limit(self.budget, self.course.stages)
         stop = stop or refine(self, run, self.course)
         # Later levels were compared.
         return self._looked_back(stop) if self.level == 0 and stop.reason is not Reason.INTERRUPTED else stop
@@ -211,13 +211,9 @@ class RefinementInTime:
     def _out_of_budget(self, error: IntegrationError) -> Stop:
         return Stop(Reason.BUDGET, str(error), more_budget(self.budget.nominal, self.course.stages))
 
-    def cost(self, found: Pair) -> Cost:
-        """Return the cost of the next run."""
+    def cost(self, found: Pair | None = None) -> Cost:
+        """Return the cost of the next run; rough runs keep to half of the work."""
         del found
-        return self._affordable()
-
-    def _affordable(self) -> Cost:
-        # Rough runs keep to half of the work.
         return Cost("an accurate run", 0.0) if self.level < 0 else self._cost()
 
     def _cost(self) -> Cost:
@@ -237,7 +233,7 @@ class RefinementInTime:
         run, residual, estimate = self.runs[-1], self.residuals[-1], np.inf
         if run.ended is None:
             below = self._stepped(run, 1.0 / self._growth())
-            coarser = self.follow(run.design, below, max(ROUNDING, self.tol), "estimate")
+            coarser = self._followed(run.design, below, max(ROUNDING, self.tol), "estimate")
             if coarser.ended is None:
                 apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
                 # Errors fall like residuals, as long as these fall at all.
@@ -252,12 +248,12 @@ class RefinementInTime:
         """Return a run that is kept, with its residual."""
         rough = self.level < 0
         tol = PLAIN if rough else max(ROUNDING, SETTINGS.tighter ** -(self.level + 1) * self.tol)
-        run = self.follow(design, fineness, tol, "scan" if rough and not self.evolution.lacks else "solve")
+        run = self._followed(design, fineness, tol, "scan" if rough and not self.evolution.lacks else "solve")
         self.runs.append(run)
         self.residuals.append(self._residual(run))
         return run
 
-    def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
+    def _followed(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
         """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
         allowed = (1.0 + MOST) * self.allowed - self.operations

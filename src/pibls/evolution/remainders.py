@@ -24,21 +24,13 @@ from pibls.features import MultiIndex
 from pibls.refinement import ROUNDING
 from pibls.solution.celled import ENTRIES
 
-__all__ = ["Remainders", "groups_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class AlikeParts:
-    """Parts that have the same functions at their points: some whole ones, or one that is cut.
-
-    Attributes
-    ----------
-    layout, numbers, parts
-        The tree, and the parts with their numbers.
-    """
+    """Parts that have the same functions at their points: some whole ones, or one that is cut."""
 
     layout: Layout
-    numbers: tuple[int, ...]
+    numbers: tuple[int, ...]  # of the parts in the tree
     parts: tuple[CellPart, ...]
 
     @cached_property
@@ -76,23 +68,13 @@ def groups_of(layout: Layout, parts: Sequence[CellPart]) -> list[AlikeParts]:
 
 @dataclass(frozen=True, eq=False)
 class Remainders:
-    """The difference of the varying terms of all equations from their linearisation at one state and one time.
+    """The difference of the varying terms of all equations from their linearisation at one state and one time."""
 
-    Attributes
-    ----------
-    groups, equations
-        The parts of the tree, and the varying terms of each equation that has some.
-    orders
-        Number of orders in time of a state.
-    time, weights
-        The time and the state of the linearisation, shape (parts, fields, functions).
-    """
-
-    groups: Sequence[AlikeParts]
-    equations: Sequence[Varying]
-    orders: int
-    time: float
-    weights: FloatArray
+    groups: Sequence[AlikeParts]  # the parts of the tree
+    equations: Sequence[Varying]  # the varying terms of each equation that has some
+    orders: int  # number of orders in time of a state
+    time: float  # of the linearisation
+    weights: FloatArray  # the state there, shape (parts, fields, functions)
 
     @cached_property
     def _frozen(self) -> list[list[list[FloatArray]]]:

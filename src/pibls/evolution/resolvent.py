@@ -16,7 +16,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import Application
 
-from pibls.evolution.form import compiled, initial_states
+from pibls.evolution.form import InTime, compiled, initial_states, is_initial
 from pibls.evolution.multipliers import State, Unsuitable
 from pibls.geometry.part import Part
 from pibls.geometry.patch import TimedPatch
@@ -34,15 +34,13 @@ from pibls.problem import (
     unknown,
 )
 from pibls.problem.analysis import analysis_of
-from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
+from pibls.problem.conditions import Condition, Mean, Periodic, residual_of
 from pibls.problem.evaluate import Function, Within, differentiated
 from pibls.problem.interface import Interface
 from pibls.problem.lowering import Form
-from pibls.problem.open_numbers import put_into
 from pibls.problem.operators import Divergence, SpaceDerivative
 from pibls.problem.switches import has_branches
-
-__all__ = ["Past", "Resolvent", "Varying", "find_resolvent"]
+from pibls.problem.unknown_numbers import put_into
 
 _Z = unknown("z_of_the_resolvent")
 _TIME = unknown("time_of_the_resolvent")
@@ -50,21 +48,12 @@ _TIME = unknown("time_of_the_resolvent")
 
 @dataclass(frozen=True, eq=False)
 class Varying:
-    """The terms of an equation that are nonlinear or depend on time, with its source.
+    """The terms of an equation that are nonlinear or depend on time, with its source."""
 
-    Attributes
-    ----------
-    value
-        Their sum, a function of the coordinates, time included, and of slots.
-    slots, slopes
-        The number of the field and the space derivative that each slot stands for, and the derivative of the sum by it.
-    field, order, mass
-        The field whose highest time derivative is in the equation, its order there, and the coefficient in space.
-    """
-
-    value: Function
-    slots: tuple[tuple[int, MultiIndex], ...]
-    slopes: tuple[Function, ...]
+    value: Function  # their sum, a function of the coordinates, time included, and of slots
+    slots: tuple[tuple[int, MultiIndex], ...]  # number of the field and space derivative that each stands for
+    slopes: tuple[Function, ...]  # derivatives of the sum by the slots
+    # the field whose highest time derivative is in the equation, its order there, and the coefficient in space
     field: int
     order: int
     mass: Function
@@ -77,51 +66,22 @@ class Varying:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """How a statement of the resolvent depends on data and on the state before.
+    """How a statement of the resolvent depends on data and on the state before."""
 
-    Attributes
-    ----------
-    form
-        The statement as it was given, in space and time.
-    terms
-        Its terms with time derivatives: number of the field, space derivative, order in time, coefficient.
-    varying
-        Its terms that are nonlinear or depend on time; None where all are linear and constant in time.
-    """
-
-    form: Form
+    form: Form  # the statement as it was given, in space and time
+    # its terms with time derivatives: number of the field, space derivative, order in time, coefficient
     terms: tuple[tuple[int, MultiIndex, int, Function], ...]
-    varying: Varying | None
+    varying: (
+        Varying | None
+    )  # terms that are nonlinear or depend on time; None where all are linear and constant in time
 
 
 @dataclass(frozen=True, eq=False)
-class Resolvent:
-    """An evolution as a problem in space.
+class Resolvent(InTime):
+    """An evolution as a problem in space."""
 
-    Attributes
-    ----------
-    problem
-        The evolution.
-    orders
-        The order in time of each field; zero for those without a time derivative.
-    initial
-        The value of every state at the first time: of each field, and of its derivatives below its order.
-    """
-
-    problem: Problem
-    orders: tuple[int, ...]
-    initial: Mapping[State, sp.Expr]
-
-    @property
-    def space(self) -> Any:
-        """The domain in space."""
-        return self.problem.domain.domain
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """First and last time."""
-        first, last = self.problem.domain.bounds[-1].tolist()
-        return first, last
+    orders: tuple[int, ...]  # order in time of each field; zero for those without a time derivative
+    initial: Mapping[State, sp.Expr]  # every field at the first time, and its derivatives below its order
 
     @cached_property
     def varying(self) -> tuple[Varying, ...]:
@@ -147,15 +107,10 @@ class Resolvent:
         fields = {name: field(name, *space.coordinates) for name in given.field_names}
         time = given.domain.coordinates[-1]
         walk = _Walk(space.coordinates, time, fields)
-        kept = [
-            (number, condition)
-            for number, condition in enumerate(given.conditions, len(given.equations))
-            if not (isinstance(condition, Condition) and _is_initial(condition, given))
-        ]
-        of_source = {
-            number: [s for s in given.statements if s.source == number]
-            for number in (*range(len(given.equations)), *(number for number, _ in kept))
-        }
+        of_source: dict[int, list[Statement]] = {}
+        for statement in given.statements:
+            if not is_initial(statement, given):
+                of_source.setdefault(statement.source, []).append(statement)
         equations = []
         for number, own in enumerate(given.equations):
             form, expression = of_source[number][0].form, residual_of(own, "the equation")
@@ -166,7 +121,8 @@ class Resolvent:
                 equations.append(walk(expression) + self._source(form))
         conditions = [
             _moved(own, walk, space, [sum(map(self._source, s.forms)) for s in of_source[number]])
-            for number, own in kept
+            for number, own in enumerate(given.conditions, len(given.equations))
+            if number in of_source
         ]
         problem = Problem(equations, space, conditions)
         pasts = [[self._past(form) for form in s.forms] for own in of_source.values() for s in own]
@@ -251,19 +207,10 @@ class _Walk:
 
 
 def _with_numbers(statement: Statement, values: dict[sp.Symbol, sp.Expr]) -> Statement:
-    def put(form: Form) -> Form:
-        terms = tuple(replace(t, coefficient=t.coefficient.xreplace(values)) for t in form.terms)
-        whole, residual, source = (e.xreplace(values) for e in (form.expression, form.residual, form.source))
-        return replace(form, expression=whole, residual=residual, terms=terms, source=source)
-
     # Where nothing depends on the number, as across interfaces, a statement is the same for all numbers.
     if not any(values.keys() & form.residual.free_symbols for form in statement.forms):
         return statement
-    return replace(statement, form=put(statement.form))
-
-
-def _is_initial(condition: Condition, problem: Problem) -> bool:
-    return condition.on is INITIAL or (isinstance(condition.on, Part) and condition.on == problem.domain.initial)
+    return replace(statement, form=statement.form.with_values(values))
 
 
 def _moved(condition: Any, walk: _Walk, space: Any, sources: Sequence[sp.Expr]) -> Any:
@@ -281,7 +228,7 @@ def _moved(condition: Any, walk: _Walk, space: Any, sources: Sequence[sp.Expr]) 
 
 def _in_space(part: Any, space: Any) -> Any:
     """Return a part of the boundary of space and time as one of the boundary of space."""
-    if part is None or not all(isinstance(patch, TimedPatch) for patch in part.patches):
+    if part is None or not _lasts(part):
         return part
     return Part(space, part.name, tuple(patch.base for patch in part.patches))
 
@@ -314,9 +261,9 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
     orders = {name: max(t.multi_index[-1] for t in terms if t.field == name) for name in problem.field_names}
     if not any(orders.values()):
         return Unsuitable("no equation has a time derivative")
-    initial = initial_states(problem, [name for name, order in orders.items() if not order])
-    if isinstance(initial, Unsuitable):
-        return initial
+    initial, reason = initial_states(problem, [name for name, order in orders.items() if not order])
+    if reason:
+        return Unsuitable(reason)
     states = [(name, below) for name, order in orders.items() for below in range(order)]
     if missing := next((state for state in states if state not in initial), None):
         return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")

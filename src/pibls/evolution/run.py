@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -14,7 +15,7 @@ from pibls.errors import ProblemError
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import Basis, QuadratureRule, at_times, compressed
-from pibls.evolution.constraint import Recovery
+from pibls.evolution.constraint import recovered
 from pibls.evolution.design import Design, Monitor
 from pibls.evolution.form import Evolution, compiled
 from pibls.evolution.galerkin import Galerkin, Known
@@ -24,7 +25,7 @@ from pibls.evolution.radau import (
     Integrator,
     Trajectory,
     legendre_weights,
-    stage_times,
+    node_times,
     times_within,
 )
 from pibls.problem import OnPart, Problem, Statement
@@ -75,19 +76,26 @@ class Run:
 
 def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowed: float) -> Run:
     """Solve on features of a design, with so much tolerance for the integrator, and so many operations."""
-    evolution, basis = system.evolution, system.basis
-    first, last = evolution.limits
     integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
     try:
-        reach = system.reach(np.linspace(first, last, SETTINGS.times))
-        trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
+        trajectory = integrated(integrator, system.evolution.limits[1])
     except IntegrationError as error:
         if error.partial is None:
             raise
         ended, trajectory = error, error.partial
     operations = integrator.operations + SETTINGS.times * cost.PER_CALL
-    return Run(network_of(system, trajectory), basis.rule, design, fineness, system.size, operations, ended)
+    return Run(network_of(system, trajectory), system.basis.rule, design, fineness, system.size, operations, ended)
+
+
+def integrated(integrator: Integrator, last: float, breaks: FloatArray | None = None) -> Trajectory:
+    """Return the coefficients of a system up to a time, by given steps or by those that the tolerance allows."""
+    system = integrator.field
+    first, state = system.evolution.limits[0], system.initial()
+    reach = system.reach(np.linspace(first, last, SETTINGS.times))
+    if breaks is not None:
+        return integrator.along(breaks, state, reach)
+    return integrator.run(first, last, state, reach, brief_times(system.evolution))
 
 
 def network_of(system: Galerkin, trajectory: Trajectory) -> EvolvedNetwork:
@@ -205,26 +213,25 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
 
 def expanded(system: Galerkin, trajectory: Trajectory) -> FloatArray:
     """Return all fields in the whole basis, boundary data included, shape (k, degree + 1, fields, m)."""
-    steps = np.diff(trajectory.breaks)
-    nodes = [np.append(t, stage_times(t, h)) for t, h in zip(trajectory.breaks[:-1], steps, strict=True)]
-    found = {}
+    nodes, found = node_times(trajectory.breaks), {}
     for name in system.evolution.orders:
         own = system.traces[name]
         piece = trajectory.coefficients[:, :, system.spans[name, 0]] @ own.kernel.T
         if own.lifting is not None:
-            data = own.values(np.concatenate(nodes)).reshape(len(steps), STAGES + 1, -1)
+            data = own.values(nodes.ravel()).reshape(*nodes.shape, -1)
             piece = piece + (legendre_weights() @ data) @ own.lifting.T
         found[name] = piece
     for multiplier in system.evolution.multipliers:
-        recovery = Recovery.of(multiplier, system.evolution, system.basis)
-        values = [recovery(t, _lacking(system, t, trajectory(t), recovery.names)) for t in nodes]
-        found[multiplier.name] = legendre_weights() @ np.array(values)
-    names = system.evolution.problem.field_names
-    return np.stack([found[name] for name in names], axis=2)
+        names = dict.fromkeys(name for name, _ in multiplier.forces)
+        lacking = partial(_lacking, system, trajectory, names)
+        values = recovered(multiplier, system.evolution, system.basis, lacking)
+        found[multiplier.name] = legendre_weights() @ np.array([values(t) for t in nodes])
+    return np.stack([found[name] for name in system.evolution.problem.field_names], axis=2)
 
 
-def _lacking(system: Galerkin, times: FloatArray, states: FloatArray, names: tuple[str, ...]) -> dict[str, FloatArray]:
+def _lacking(system: Galerkin, path: Trajectory, names: Iterable[str], times: FloatArray) -> dict[str, FloatArray]:
     """Return du/dt minus the right-hand side at quadrature points: (times, points) each."""
+    states = path(times)
     moving = system.rates(times, states)
     X = at_times(system.basis.rule.points, times)
     known: Known = {}

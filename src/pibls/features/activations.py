@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+import sympy as sp
 from array_api_compat import array_namespace, is_numpy_array
 
 from pibls.checks import HIGHEST_ORDER, shorten
@@ -109,14 +110,8 @@ def _tanh_polynomial(order: int) -> tuple[int, ...]:
 @cache
 def _gaussian_polynomial(order: int) -> tuple[int, ...]:
     """P in gaussian⁽ᵏ⁾ = exp(−z²)·P(z²) for even k and exp(−z²)·z·P(z²) for odd k: the Hermite polynomials."""
-    if order == 0:
-        return (1,)
-    p = _gaussian_polynomial(order - 1)
-    slope = tuple(j * a for j, a in enumerate(p))
-    if order % 2:
-        return tuple(2 * (b - a) for a, b in zip(p, (*slope[1:], 0), strict=True))
-    raised = (0, *p)
-    return tuple(a + 2 * b - 2 * up for a, b, up in zip((*p, 0), (*slope, 0), raised, strict=True))
+    ascending = sp.hermite_poly(order, polys=True).all_coeffs()[::-1]
+    return tuple(int((-1) ** order * coefficient) for coefficient in ascending[order % 2 :: 2])
 
 
 def _sech_form(order: int, t: Array, s: Array, factor: float = 1.0) -> Array:

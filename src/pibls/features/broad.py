@@ -183,19 +183,11 @@ class BroadNetwork:
     ) -> list[Array]:
         """Return linear differential forms Σ_α c_α ∂^α of all nodes at the points X: an array (n, M) for each.
 
-        Parameters
-        ----------
-        forms : sequence of mappings
-            Multi-index to coefficient, a number or an array (n,) with one entry per point.
-        out : sequence of arrays (n, M), optional
-            Where to write; slices of one large matrix in any memory order are fine.
-        chunk_rows : int, optional
-            Rows per chunk; by default as many as keep temporaries in the cache.
-        workers : int
-            Threads for the work between matrix products on NumPy, which uses one by itself; torch has its own.
+        Forms map multi-indices to coefficients, numbers or arrays (n,) with one entry per point. They are written to
+        ``out`` if it is given; slices of one large matrix in any memory order are fine. ``chunk_rows`` rows are treated
+        at a time, by default as many as keep temporaries in the cache, and ``workers`` threads work between matrix
+        products on NumPy, which uses one by itself; torch has its own.
 
-        Examples
-        --------
         The Laplacian of two plane waves, each −|w|² times the wave:
 
         >>> net = BroadNetwork([0.0, 0.0], [FeatureGroup("sin", [[1.0, 2.0], [3.0, 0.0]], [0.5, 0.5])])

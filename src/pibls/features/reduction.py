@@ -30,17 +30,6 @@ from pibls.features.taylor import partitions
 class Reduction:
     """Reduced coordinates q_k(x) = Σ_i A_ik P_k(x_i/h_i), with Legendre polynomials P_k of given degrees.
 
-    Parameters
-    ----------
-    weights
-        The factors A, one row per coordinate and one column per reduced coordinate.
-    half_widths
-        The lengths h that coordinates are divided by.
-    degrees
-        The degrees of the polynomials, one per reduced coordinate, each at least one.
-
-    Examples
-    --------
     The sum of two coordinates, and that of their squares up to a factor and a constant:
 
     >>> sums = Reduction([[1.0, 1.0], [1.0, 1.0]], [1.0, 1.0], (1, 2))
@@ -48,9 +37,9 @@ class Reduction:
     [[4.0, 14.0]]
     """
 
-    weights: Array
-    half_widths: Array
-    degrees: tuple[int, ...]
+    weights: Array  # the factors A, one row per coordinate and one column per reduced coordinate
+    half_widths: Array  # the lengths h that coordinates are divided by
+    degrees: tuple[int, ...]  # of the polynomials, one per reduced coordinate, each at least one
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

@@ -97,11 +97,23 @@ SINES = Cells()
 
 @dataclass(eq=False)
 class Memory:
-    """Derivatives at places, forgotten when they are too many numbers."""
+    """Arrays by place and name, such as derivatives at points; forgotten when they are too many numbers."""
 
     most: int = 2**22
-    _arrays: dict[Any, dict[MultiIndex, FloatArray]] = field(default_factory=dict)
+    _arrays: dict[Any, dict[Any, FloatArray]] = field(default_factory=dict)
     _held: int = 0
+
+    def known(self, place: Any) -> dict[Any, FloatArray]:
+        """Return all that is known of a place, by name."""
+        return self._arrays.get(place, {})
+
+    def keep(self, place: Any, made: Mapping[Any, FloatArray]) -> None:
+        """Remember arrays of a place by name."""
+        if self._held > self.most:
+            self._arrays.clear()
+            self._held = 0
+        self._arrays.setdefault(place, {}).update(made)
+        self._held += sum(array.size for array in made.values())
 
     def recalled(
         self,
@@ -110,13 +122,11 @@ class Memory:
         made: Callable[[list[MultiIndex]], Mapping[MultiIndex, FloatArray]],
     ) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at a place; those that are not known yet are made."""
-        if self._held > self.most:
-            self._arrays.clear()
-            self._held = 0
-        known = self._arrays.setdefault(place, {})
+        known = self.known(place)
         if missing := [index for index in multi_indices if index not in known]:
-            known.update(made(missing))
-            self._held += sum(known[index].size for index in missing)
+            new = made(missing)
+            known = {**known, **new}
+            self.keep(place, new)
         return {index: known[index] for index in multi_indices}
 
 

@@ -10,32 +10,17 @@ from typing import ClassVar
 import numpy as np
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, refusal
+from pibls.checks import BoolArray, FloatArray, check_number
 from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, rational
-from pibls.geometry.patch import Located, Patch, SurfaceRule, Vector
+from pibls.geometry.base import LevelIn, Region
+from pibls.geometry.description import Argument, Arguments, Kind, Vector, check_center, check_coordinates, rational
+from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.sampling import unit_cube
 from pibls.quadrature.rules import Rule, gauss, periodic, side, tensor
 
 _REJECTION_LIMIT = 4
 _SMALLEST = 1e-12
 _MOST_DIGITS = 300
-
-
-def check_center(value: object, count: int, owner: str) -> Vector:
-    """Return a point of ``count`` finite numbers, or refuse it.
-
-    >>> check_center((0, 1), 2, "Disk")
-    (0.0, 1.0)
-    """
-    try:
-        entries = list(value)  # type: ignore[call-overload]
-    except TypeError:
-        entries = []
-    if len(entries) != count or isinstance(value, str):
-        raise refusal("center", owner, f"be {count} numbers, one per coordinate", value, error=GeometryError)
-    return tuple(check_number("center", entry, owner, error=GeometryError) for entry in entries)
 
 
 def unit_directions(U: FloatArray, dimension: int) -> FloatArray:
@@ -128,10 +113,11 @@ class Ball(Region):
     radius: float
 
     arguments: ClassVar[Arguments] = (Argument("center", Kind.POINT), Argument("radius", Kind.NUMBER, "radius = 1"))
+    _count: ClassVar[int | None] = None  # of coordinates, if it is fixed
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
         owner = type(self).__name__
-        symbols = check_coordinates(coordinates, owner)
+        symbols = check_coordinates(coordinates, owner, self._count)
         if len(symbols) < 2:
             raise GeometryError(f"{owner} needs two or more coordinates. Got {symbols} instead. Use an Interval.")
         middle = check_center(center, len(symbols), owner)
@@ -216,5 +202,4 @@ class Disk(Ball):
     6.28318530718
     """
 
-    def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
-        super().__init__(check_coordinates(coordinates, "Disk", 2), center, radius)
+    _count: ClassVar[int | None] = 2

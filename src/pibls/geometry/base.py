@@ -14,56 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, refusal, shorten
+from pibls.checks import BoolArray, FloatArray, check_points, cut, refusal, shorten
 from pibls.errors import GeometryError, PiblsError
-from pibls.geometry.description import Arguments
-from pibls.geometry.drawable import Drawable
-from pibls.geometry.part import Part
+from pibls.geometry.description import Arguments, Decoder, Encoder, check_coordinates
+from pibls.geometry.part import ForeignPartError, Part, UnknownPartError
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
-from pibls.geometry.sampling import METHODS, check_count, fill
+from pibls.geometry.sampling import check_count, check_draw, fill
 from pibls.geometry.slices import slices
+from pibls.markup import facts
 from pibls.quadrature.rules import Rule
 
-Encoder = Callable[[sp.Expr], Any]
-Decoder = Callable[[Any], sp.Expr]
 LevelIn = Callable[[FloatArray], FloatArray] | bool
 KINDS: dict[str, type[Domain]] = {}  # the classes of domains by name
 
 
-class ForeignPartError(GeometryError):
-    """A part is not on the boundary of a domain."""
-
-
-class UnknownPartError(GeometryError, AttributeError):
-    """A domain has no part, and no attribute, of that name."""
-
-
-def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
-    """Return a tuple of distinct symbols, or refuse the value.
-
-    >>> check_coordinates(sp.symbols("x y"), "Disk", 2)
-    (x, y)
-    """
-    symbols = (value,) if isinstance(value, sp.Symbol) else value
-    try:
-        symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
-    except TypeError:  # arrays without an axis call themselves iterable
-        symbols = ()
-    wanted = "one or more" if count is None else str(count)
-    if not symbols or not all(isinstance(s, sp.Symbol) for s in symbols) or count not in (None, len(symbols)):
-        raise GeometryError(
-            f"The coordinates of {owner} must be {wanted} SymPy symbol{'' if count == 1 else 's'}. "
-            f'Got {shorten(value)} instead. Make them with x, y = coordinates("x y").'
-        )
-    if len({symbol.name for symbol in symbols}) < len(symbols):
-        raise GeometryError(
-            f"The coordinates of {owner} must have different names. Got {shorten(symbols)} instead. "
-            "Use each coordinate once."
-        )
-    return symbols
-
-
-class Domain(FieldState, Drawable, ABC):
+class Domain(FieldState, ABC):
     """A set of points with a boundary: a shape in space, an interval of time, or their product.
 
     Domains are values: equal when they describe the same set in the same way, hashable, never changed.
@@ -208,9 +173,8 @@ class Domain(FieldState, Drawable, ABC):
             Shape (n, d), columns in the order of the coordinates.
         """
         owner = f"{type(self).__name__}.sample"
-        count = check_count(n, self.dimension, owner)
-        check_choice("method", method, owner, METHODS)
-        return fill(self.embed, self.parameters, count, method, check_seed(seed, owner), owner)
+        count, rng = check_draw(n, self.dimension, method, seed, owner)
+        return fill(self.embed, self.parameters, count, method, rng, owner)
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the pair of opposite faces at the lowest and highest value of a coordinate.
@@ -219,6 +183,10 @@ class Domain(FieldState, Drawable, ABC):
         """
         if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
             raise refusal("coordinate", "faces()", f"be one of {self.coordinates}", coordinate, error=GeometryError)
+        return self._faces(coordinate)
+
+    def _faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the faces at both ends of one of the coordinates."""
         raise GeometryError(
             f"{shorten(self)} has no pair of opposite flat faces in {coordinate}, so nothing can be periodic there. "
             "Use an Interval, Rectangle or Box."
@@ -226,17 +194,13 @@ class Domain(FieldState, Drawable, ABC):
 
     def lift(self, part: Part) -> Part:
         """Return a part of this domain, or of one it was made from, as a part of this domain."""
+        remedy = "Use domain.boundary or one of domain.parts."
         if not isinstance(part, Part):
-            raise refusal(
-                "part",
-                "lift()",
-                "be a part of a boundary",
-                part,
-                "Use domain.boundary or one of domain.parts.",
-                GeometryError,
-            )
-        if part.domain == self:
-            return part
+            raise refusal("part", "lift()", "be a part of a boundary", part, remedy, GeometryError)
+        return part if part.domain == self else self._lifted(part)
+
+    def _lifted(self, part: Part) -> Part:
+        """Return a part of another domain as a part of this one."""
         raise ForeignPartError(f"{part} is not on the boundary of {shorten(self)}. Use a part of that domain.")
 
     def to_dict(self, encode_expression: Encoder | None = None) -> dict[str, Any]:
@@ -311,6 +275,36 @@ class Domain(FieldState, Drawable, ABC):
         """Return the shape of this class with given arguments."""
         build: Callable[..., Domain] = cls
         return build(*[] if cls.derived else [coordinates], **arguments)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the domain with the names of its parts, in a new figure or into Matplotlib axes; return the figure.
+
+        >>> from pibls.geometry import Rectangle
+        >>> from sympy.abc import x, y
+        >>> figure = Rectangle((x, 0, 2), (y, 0, 1)).plot()
+        >>> sorted(text.get_text() for text in figure.axes[0].texts)
+        ['bottom', 'left', 'right', 'top']
+        """
+        from pibls.report.domain_pictures import draw_domain
+
+        return draw_domain(self, ax)
+
+    def _repr_html_(self) -> str:
+        pairs = zip(self.coordinates, self.bounds, strict=True)
+        bounds = (f"{low:.6g} ≤ {symbol.name} ≤ {high:.6g}" for symbol, (low, high) in pairs)
+        told = facts(
+            [
+                ("domain", cut(repr(self), 300)),
+                ("bounds", "\n".join(bounds)),
+                ("measure", f"{self.measure:.6g}"),
+                ("parts of the boundary", cut(", ".join(self.parts), 300) or "boundary"),
+            ]
+        )
+        if len(self.space) not in (1, 2):
+            return told
+        from pibls.report.domain_pictures import embedded
+
+        return told + embedded(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and (self is other or self._key == other._key)
@@ -387,6 +381,12 @@ class Region(Domain):
         """Return Gauss points on lines across a shape in the plane whose boundary is exact."""
         plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
         return slices(self, n, self.measure) if plane else super()._rule(n)
+
+    def _measured_by_flux(self, n: int) -> float:
+        """Return area or volume by the flux of x/d through the boundary."""
+        points, normals, weights = self.boundary.quadrature(n)
+        offset = points - self.bounds.mean(axis=1)
+        return float((offset * normals).sum(axis=1) @ weights) / self.dimension
 
     @property
     def parameters(self) -> int:

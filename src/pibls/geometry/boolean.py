@@ -12,9 +12,9 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_choice, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain, ForeignPartError, LevelIn, Region
+from pibls.geometry.base import Domain, LevelIn, Region
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
+from pibls.geometry.part import ForeignPartError, Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
@@ -117,12 +117,9 @@ class Combination(Region):
     @cached_property
     def measure(self) -> float:
         """Area, volume, ...: by the flux of x/d through the boundary where that is exact, else estimated."""
-        boundary = self.boundary
+        if all(patch.exact for patch in self.boundary.patches):
+            return self._measured_by_flux(_FLUX_POINTS)
         low, high = self.bounds.T
-        if all(patch.exact for patch in boundary.patches):
-            points, normals, weights = boundary.quadrature(_FLUX_POINTS)
-            flux = ((points - (low + high) / 2) * normals).sum(axis=1) @ weights
-            return float(flux) / self.dimension
         points = low + unit_cube(_MEASURE_POINTS, self.dimension) * (high - low)
         return float(np.prod(high - low) * (self.level(points) > 0).mean())
 
@@ -171,10 +168,8 @@ class Combination(Region):
         other = self._visible(self.second.boundary, 1, once=True).patches
         return (patch for patch in own + other if not patch.empty)
 
-    def lift(self, part: Part) -> Part:
+    def _lifted(self, part: Part) -> Part:
         """Return the visible piece of a part of either shape."""
-        if not isinstance(part, Part) or part.domain == self:
-            return super().lift(part)
         found = []
         for owner, shape in enumerate(self._operands):
             try:
@@ -189,7 +184,7 @@ class Combination(Region):
             )
         return visible[0] if len(visible) == 1 else visible[0] | visible[1]
 
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+    def _faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the opposite faces of one of the shapes if both are wholly on the boundary."""
         for owner, shape in enumerate(self._operands[: 1 if self.operation == "difference" else 2]):
             try:
@@ -199,7 +194,7 @@ class Combination(Region):
             if all(self._visible(face, owner).measure >= face.measure * (1 - 1e-9) for face in pair):
                 low, high = (Part(self, face.name, face.patches) for face in pair)
                 return low, high
-        return super().faces(coordinate)
+        return super()._faces(coordinate)
 
     def _visible(self, part: Part, owner: int, once: bool = False) -> Part:
         keep = Visible(self, owner, once)

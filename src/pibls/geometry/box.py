@@ -12,8 +12,8 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
+from pibls.geometry.base import Domain, LevelIn, Region
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates, describe, rational
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.quadrature.rules import Rule, gauss, side, tensor
@@ -115,9 +115,16 @@ class Box(Ranges, Region):
     upper: tuple[float, ...]
 
     arguments: ClassVar[Arguments] = (Argument("lower", Kind.POINT), Argument("upper", Kind.POINT))
+    _sides: ClassVar[int] = 0  # the number of ranges, if it is fixed
 
     def __init__(self, *ranges: Range) -> None:
         owner = type(self).__name__
+        if self._sides not in (0, len(ranges)):
+            example = ", ".join(("(x, 0, 1)", "(y, 0, 1)")[: self._sides])
+            raise GeometryError(
+                f"{owner} needs {self._sides} argument{'s' if self._sides > 1 else ''} (coordinate, lower, upper). "
+                f"Got {len(ranges)} instead. Write {owner}({example}), or use Box for other dimensions."
+            )
         if len(ranges) > _MOST_DIMENSIONS:
             raise GeometryError(
                 f"{owner} can have up to {_MOST_DIMENSIONS} coordinates, as it keeps every face. Got {len(ranges)} "
@@ -177,10 +184,7 @@ class Box(Ranges, Region):
     def _patches(self) -> Iterable[Patch]:
         return (self._face(axis, high) for axis in range(self.dimension) for high in (False, True))
 
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
-        """Return the two faces where a coordinate is lowest and highest."""
-        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
-            return super().faces(coordinate)
+    def _faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         return self.parts[f"{coordinate.name}_min"], self.parts[f"{coordinate.name}_max"]
 
     def _face(self, axis: int, high: bool) -> Patch:
@@ -211,8 +215,7 @@ class Interval(Box):
     array([-1.,  1.])
     """
 
-    def __init__(self, *ranges: Range) -> None:
-        super().__init__(*_check_sides(ranges, 1, "Interval", "Interval((x, 0, 1))"))
+    _sides: ClassVar[int] = 1
 
 
 class Rectangle(Box):
@@ -225,14 +228,4 @@ class Rectangle(Box):
     6.0
     """
 
-    def __init__(self, *ranges: Range) -> None:
-        super().__init__(*_check_sides(ranges, 2, "Rectangle", "Rectangle((x, 0, 1), (y, 0, 1))"))
-
-
-def _check_sides(ranges: tuple[Range, ...], count: int, owner: str, example: str) -> tuple[Range, ...]:
-    if len(ranges) != count:
-        raise GeometryError(
-            f"{owner} needs {count} argument{'s' if count > 1 else ''} (coordinate, lower, upper). "
-            f"Got {len(ranges)} instead. Write {example}, or use Box for other dimensions."
-        )
-    return ranges
+    _sides: ClassVar[int] = 2

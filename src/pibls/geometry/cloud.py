@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
-from pibls.geometry.sampling import METHODS, check_count
+from pibls.geometry.base import Domain
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates
+from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule, extent
+from pibls.geometry.sampling import check_draw
 from pibls.quadrature.rules import Rule
 
 
@@ -135,8 +135,7 @@ class PointCloud(Domain):
     @property
     def bounds(self) -> FloatArray:
         """The extent of all points."""
-        points = np.concatenate([self.interior, self.boundary_points])
-        return np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+        return extent(np.concatenate([self.interior, self.boundary_points]))
 
     @property
     def thickness(self) -> float:
@@ -162,9 +161,7 @@ class PointCloud(Domain):
 
     def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
         """Return ``n`` different points of the interior, chosen at random; ``method`` makes no difference."""
-        count = check_count(n, self.dimension, "PointCloud.sample")
-        check_choice("method", method, "PointCloud.sample", METHODS)
-        rng = check_seed(seed, "PointCloud.sample")
+        count, rng = check_draw(n, self.dimension, method, seed, "PointCloud.sample")
         available = len(self.interior)
         if count > available:
             raise GeometryError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from operator import attrgetter
@@ -10,6 +10,53 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+
+from pibls.checks import check_number, refusal, shorten
+from pibls.errors import GeometryError
+
+Vector = tuple[float, ...]
+Encoder = Callable[[sp.Expr], Any]
+Decoder = Callable[[Any], sp.Expr]
+
+
+def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
+    """Return a tuple of distinct symbols, or refuse the value.
+
+    >>> check_coordinates(sp.symbols("x y"), "Disk", 2)
+    (x, y)
+    """
+    symbols = (value,) if isinstance(value, sp.Symbol) else value
+    try:
+        symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
+    except TypeError:  # arrays without an axis call themselves iterable
+        symbols = ()
+    wanted = "one or more" if count is None else str(count)
+    if not symbols or not all(isinstance(s, sp.Symbol) for s in symbols) or count not in (None, len(symbols)):
+        raise GeometryError(
+            f"The coordinates of {owner} must be {wanted} SymPy symbol{'' if count == 1 else 's'}. "
+            f'Got {shorten(value)} instead. Make them with x, y = coordinates("x y").'
+        )
+    if len({symbol.name for symbol in symbols}) < len(symbols):
+        raise GeometryError(
+            f"The coordinates of {owner} must have different names. Got {shorten(symbols)} instead. "
+            "Use each coordinate once."
+        )
+    return symbols
+
+
+def check_center(value: object, count: int, owner: str) -> Vector:
+    """Return a point of ``count`` finite numbers, or refuse it.
+
+    >>> check_center((0, 1), 2, "Disk")
+    (0.0, 1.0)
+    """
+    try:
+        entries = list(value)  # type: ignore[call-overload]
+    except TypeError:
+        entries = []
+    if len(entries) != count or isinstance(value, str):
+        raise refusal("center", owner, f"be {count} numbers, one per coordinate", value, error=GeometryError)
+    return tuple(check_number("center", entry, owner, error=GeometryError) for entry in entries)
 
 
 class Kind(Enum):

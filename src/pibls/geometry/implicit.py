@@ -13,11 +13,11 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, IntArray, as_reals, check_integer, refusal, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Region, check_coordinates
+from pibls.geometry.base import Region
 from pibls.geometry.boxtree import bundled
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
-from pibls.geometry.sampling import picked
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates
+from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, called, extent
+from pibls.geometry.sampling import on_simplices, picked_simplices
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
 from pibls.quadrature.roots import onto_zeros
@@ -69,19 +69,14 @@ class _LevelField(FieldState):
         """Return the values at points, or refuse those of a user's function."""
         if isinstance(self.function, sp.Expr):
             return self._compiled.where_real(X)
-        try:
-            values = as_reals(self.function(X.copy()))
-        except Exception as cause:
-            raise GeometryError(
-                f"The function of Implicit gets an (n, {X.shape[1]}) array; it raised {type(cause).__name__}: "
-                f"{shorten(str(cause))}. Write it with NumPy on columns: lambda X: np.hypot(*X.T) - 1."
-            ) from cause
+        rule = f"The function of Implicit gets an (n, {X.shape[1]}) array"
+        remedy = "Write it with NumPy on columns: lambda X: np.hypot(*X.T) - 1."
+        values = called(lambda given: as_reals(self.function(given)), X, rule, remedy)
         if values is None or values.shape != (len(X),) or not np.isfinite(values).all():
             raise GeometryError(
-                f"The function of Implicit gets an (n, {X.shape[1]}) array and must return n finite numbers, negative "
-                f"inside. Got {shorten(values)} for {len(X)} points."
+                f"{rule} and must return n finite numbers, negative inside. Got {shorten(values)} for {len(X)} points."
             )
-        return values
+        return values  # type: ignore[no-any-return]
 
     def gradient(self, X: FloatArray) -> FloatArray:
         """Return the gradients: of expressions exactly, of functions and data by differences."""
@@ -137,12 +132,8 @@ class _ZeroPatch(Patch):
         return float(self._sizes.sum())
 
     def _placed(self, local: FloatArray, item: IntArray) -> FloatArray:
-        """Return points of simplices: along an edge; or at a share of the way from a corner, and a direction."""
-        a, b = self.corners[item, 0], self.corners[item, 1]
-        if self.parameters == 1:
-            return np.asarray(a + local * (b - a))
-        s, t = local[:, :1], local[:, 1:]
-        return np.asarray(a + s * ((1 - t) * (b - a) + t * (self.corners[item, 2] - a)))
+        """Return points of simplices, projected."""
+        return self.field.projected(on_simplices(self.corners[item], local))
 
     def _stretch(self, local: FloatArray, item: IntArray) -> FloatArray:
         """Return how much larger the projected image is than the cube, by differences."""
@@ -150,22 +141,21 @@ class _ZeroPatch(Patch):
         inner = np.clip(local, step, 1 - step)
         slopes = []
         for shift in step * np.eye(self.parameters):
-            ahead, behind = (self.field.projected(self._placed(inner + way * shift, item)) for way in (1.0, -1.0))
+            ahead, behind = (self._placed(inner + way * shift, item) for way in (1.0, -1.0))
             slopes.append((ahead - behind) / (2 * step))
         return np.asarray(
             np.linalg.norm(slopes[0] if self.parameters == 1 else np.cross(slopes[0], slopes[-1]), axis=1)
         )
 
     def at(self, U: FloatArray) -> Located:
-        item, rest = picked(self._sizes, U[:, 0])
-        along = rest if self.parameters == 1 else np.sqrt(rest)
-        points = self.field.projected(self._placed(np.column_stack([along, U[:, 1:]]), item))
+        item, local = picked_simplices(self._sizes, U)
+        points = self._placed(local, item)
         return points, self.field.normals(points), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        flat = self.corners.reshape(-1, self.corners.shape[2])
+        low, high = extent(self.corners).T
         margin = float(np.linalg.norm(self.corners[:, 0] - self.corners[:, 1], axis=1).max())
-        near = ((flat.min(axis=0) - margin <= X) & (flat.max(axis=0) + margin >= X)).all(axis=1)
+        near = ((low - margin <= X) & (high + margin >= X)).all(axis=1)
         near[near] = np.abs(self.field.distance(X[near])) <= tolerance
         return np.asarray(near)
 
@@ -175,7 +165,7 @@ class _ZeroPatch(Patch):
     def quadrature(self, n: int) -> SurfaceRule:
         """Return Gauss points on every simplex, projected, about n in all."""
         local, item, weights = self._rule(max(3, side(n / len(self.corners), self.parameters)))
-        points = self.field.projected(self._placed(local, item))
+        points = self._placed(local, item)
         return points, self.field.normals(points), np.tile(weights, len(self.corners)) * self._stretch(local, item)
 
 
@@ -269,17 +259,13 @@ class Implicit(Region):
     def bounds(self) -> FloatArray:
         """The box around the zero set, a little wider than its simplices."""
         limits = np.array(self.limits)
-        flat = self._simplices.reshape(-1, len(limits))
-        margin = 0.1 * (limits[:, 1] - limits[:, 0]) / self.cells
-        low, high = flat.min(axis=0) - margin, flat.max(axis=0) + margin
-        return np.stack([np.maximum(low, limits[:, 0]), np.minimum(high, limits[:, 1])], axis=1)
+        margin = 0.1 * np.diff(limits) / self.cells * [-1.0, 1.0]
+        return np.clip(extent(self._simplices) + margin, limits[:, :1], limits[:, 1:])
 
     @cached_property
     def measure(self) -> float:
         """Area or volume, by the flux of x/d through the boundary."""
-        points, normals, weights = self.boundary.quadrature(_FLUX)
-        center = self.bounds.mean(axis=1)
-        return float(((points - center) * normals).sum(axis=1) @ weights) / self.dimension
+        return self._measured_by_flux(_FLUX)
 
     @property
     def condition(self) -> sp.Basic:

@@ -14,9 +14,9 @@ import sympy as sp
 
 from pibls.checks import FloatArray, IntArray, check_points
 from pibls.errors import GeometryError, PiblsError
-from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, rational
-from pibls.geometry.patch import AffinePatch, Patch
+from pibls.geometry.base import Domain, LevelIn, Region
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates, rational
+from pibls.geometry.patch import AffinePatch, Patch, extent
 from pibls.geometry.rings import Edges, check_names, check_rings, cross, signed_area
 from pibls.geometry.sampling import apportion
 from pibls.quadrature.rules import Rule, crowded, gauss, side, tensor
@@ -101,7 +101,7 @@ class Outline(Region):
     @cached_property
     def bounds(self) -> FloatArray:
         """The extent of the vertices."""
-        return np.stack([self._edges.low.min(axis=0), self._edges.high.max(axis=0)], axis=1)
+        return extent(self._edges.starts)
 
     @cached_property
     def measure(self) -> float:

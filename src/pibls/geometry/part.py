@@ -11,14 +11,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Patch, Samples, SurfaceRule
 from pibls.geometry.restricted import Predicate, RestrictedPatch
-from pibls.geometry.sampling import METHODS, apportion, check_count, kronecker
+from pibls.geometry.sampling import apportion, check_count, check_draw, kronecker
 
 if TYPE_CHECKING:
     from pibls.geometry.base import Domain
+
+
+class ForeignPartError(GeometryError):
+    """A part is not on the boundary of a domain."""
+
+
+class UnknownPartError(GeometryError, AttributeError):
+    """A domain has no part, and no attribute, of that name."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +99,7 @@ class Part(FieldState):
             Where the randomness comes from; the same seed gives the same points.
         """
         owner = f"{self.name}.sample"
-        count = check_count(n, 2 * self.domain.dimension, owner)
-        check_choice("method", method, owner, METHODS)
-        rng = check_seed(seed, owner)
+        count, rng = check_draw(n, 2 * self.domain.dimension, method, seed, owner)
         shared = self._shared(count)
         finite = [atoms for patch, _ in shared if (atoms := patch.atoms) is not None]
         if whole := len(finite) == len(shared):

@@ -7,20 +7,22 @@ Sampling a patch maps a design of the cube; integrating over it maps a rule. Bot
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pibls.checks import BoolArray, FloatArray
+from pibls.checks import BoolArray, FloatArray, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.description import Vector
 from pibls.geometry.sampling import fill
 from pibls.quadrature.rules import gauss, side, tensor
 
 if TYPE_CHECKING:
     from pibls.geometry.base import Domain
 
-Vector = tuple[float, ...]
 Limits = tuple[float, float]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]
 SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]
@@ -47,6 +49,20 @@ class FieldState:
         """Give frozen fields their values, in a constructor that checks its arguments."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def called(function: Callable[[FloatArray], Any], X: FloatArray, rule: str, remedy: str) -> Any:
+    """Return the values of a user's function; where it fails the error says how it is called."""
+    try:
+        return function(X.copy())
+    except Exception as cause:
+        raise GeometryError(f"{rule}; it raised {type(cause).__name__}: {shorten(str(cause))}. {remedy}") from cause
+
+
+def extent(points: FloatArray) -> FloatArray:
+    """Return the box around points of shape (..., d): the lowest and highest value of each coordinate, shape (d, 2)."""
+    flat = points.reshape(-1, points.shape[-1])
+    return np.stack([flat.min(axis=0), flat.max(axis=0)], axis=1)
 
 
 def interval_tolerance(low: float, high: float) -> float:

@@ -68,10 +68,8 @@ class TimeInterval(Ranges):
         ends = {"initial": (self.start, -1.0), "final": (self.stop, 1.0)}
         return {name: [AffinePatch((time,), (), (way,))] for name, (time, way) in ends.items()}
 
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
-        """Return start and end."""
-        known = isinstance(coordinate, sp.Symbol) and coordinate == self.time
-        return (self.parts["initial"], self.parts["final"]) if known else super().faces(coordinate)
+    def _faces(self, _coordinate: sp.Symbol) -> tuple[Part, Part]:
+        return self.parts["initial"], self.parts["final"]
 
     @classmethod
     def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> TimeInterval:
@@ -115,20 +113,16 @@ class Drawn(Domain):
         steps = side(n, self.dimension)
         return drawn_rule(*self.base.quadrature(max(1, n // steps)), self.limits, steps)
 
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+    def _faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the ends, or the opposite faces of the base, carried."""
-        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
-            return super().faces(coordinate)
         if coordinate == self.coordinates[-1]:
             low, high = self._end_names[-1]
             return self.parts[low], self.parts[high]
         one, other = self.base.faces(coordinate)
         return self.lift(one), self.lift(other)
 
-    def lift(self, part: Part) -> Part:
+    def _lifted(self, part: Part) -> Part:
         """Return a part of the base, carried."""
-        if not isinstance(part, Part) or part.domain == self:
-            return super().lift(part)
         return Part(self, part.name, self._carried(self.base.lift(part)))
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
@@ -212,12 +206,11 @@ class Product(Drawn):
     def _holds(self, points: FloatArray) -> BoolArray:
         return self.domain.contains(points[:, :-1]) & self.interval.contains(points[:, -1:])
 
-    def lift(self, part: Part) -> Part:
+    def _lifted(self, part: Part) -> Part:
         """Return a part of the space domain carried through time, or a face of the time interval."""
-        known = isinstance(part, Part) and part.domain == self.interval
-        if known and part in (part.domain.initial, part.domain.final):
+        if part.domain == self.interval and part in self.interval.parts.values():
             return self.parts[part.name]
-        return super().lift(part)
+        return super()._lifted(part)
 
 
 def check_plane_shape(shape: object, owner: str) -> Region:

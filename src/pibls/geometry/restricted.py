@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
+from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule, called
 from pibls.geometry.sampling import kronecker, picked
 from pibls.quadrature.roots import switched
 from pibls.quadrature.rules import gauss
@@ -34,19 +34,14 @@ class Predicate:
         """Return the mask of the points the user wants."""
         name = shorten(getattr(self.function, "__name__", self.function))
         rule = f"The predicate {name} of where() gets an (n, {points.shape[1]}) array and must return n booleans"
-        try:
-            mask = np.asarray(self.function(points.copy()))
-        except Exception as cause:
-            raise GeometryError(
-                f"{rule}; it raised {type(cause).__name__}: {shorten(str(cause))}. "
-                "Write it with NumPy on columns, such as lambda X: X[:, 0] > 0.5."
-            ) from cause
+        remedy = "Write it with NumPy on columns, such as lambda X: X[:, 0] > 0.5."
+        mask = called(lambda X: np.asarray(self.function(X)), points, rule, remedy)
         if mask.shape != (len(points),) or mask.dtype != np.bool_:
             raise GeometryError(
                 f"{rule}. Got an array of {mask.dtype} of shape {mask.shape} for {len(points)} points instead. "
                 "Compare one column with a value, such as lambda X: X[:, 0] > 0.5."
             )
-        return mask
+        return np.asarray(mask)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, rational
+from pibls.geometry.base import Domain, Region
+from pibls.geometry.description import Argument, Arguments, Decoder, Encoder, Kind, Vector, check_coordinates, rational
 from pibls.geometry.part import Part
-from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
+from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.product import check_plane_shape
-from pibls.geometry.spans import Warp, smooth_spans
+from pibls.geometry.spans import Warp, smooth_pieces
 from pibls.quadrature.rules import Rule, periodic, side
 
 _TURN = 2 * np.pi
@@ -73,42 +73,37 @@ class Frame(FieldState):
 
 
 @dataclass(frozen=True)
-class _RevolvedPatch(Patch):
+class _RevolvedPatch(DerivedPatch):
     """A curve in the half plane beside an axis, turned about it."""
 
-    curve: Patch
     frame: Frame
     parameters = 2  # along the curve, and around
 
     @cached_property
     def _warp(self) -> Warp:
         # Far from the axis a piece of the curve makes more area.
-        return Warp(lambda s: np.abs(self.curve.at(s[:, None])[0][:, self.frame.column]))
+        return Warp(lambda s: np.abs(self.base.at(s[:, None])[0][:, self.frame.column]))
 
     @property
     def measure(self) -> float:
         """Pappus: the integral of the circumference along the curve."""
-        return _TURN * self.curve.measure * self._warp.total
-
-    @property
-    def exact(self) -> bool:
-        return self.curve.exact
+        return _TURN * self.base.measure * self._warp.total
 
     def at(self, U: FloatArray) -> Located:
-        points, normals, _ = self.curve.at(self._warp.inverse(U[:, 0])[:, None])
+        points, normals, _ = self.base.at(self._warp.inverse(U[:, 0])[:, None])
         angle = _TURN * U[:, 1]
         return self.frame.placed(points, angle), self.frame.turned(normals, angle), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        return self.curve.contains(self.frame.radial(X), tolerance)
+        return self.base.contains(self.frame.radial(X), tolerance)
 
     def normals(self, X: FloatArray) -> FloatArray:
         own = self.frame.local(X)
-        return self.frame.turned(self.curve.normals(self.frame.radial(X)), np.arctan2(own[:, 1], own[:, 0]))
+        return self.frame.turned(self.base.normals(self.frame.radial(X)), np.arctan2(own[:, 1], own[:, 0]))
 
     def quadrature(self, n: int) -> SurfaceRule:
         """Return a rule along the curve times the trapezoid rule around."""
-        points, normals, weights = self.curve.quadrature(side(n / 2, 2))
+        points, normals, weights = self.base.quadrature(side(n / 2, 2))
         turns, shares = periodic(max(3, round(n / len(points))))
         angle = np.tile(_TURN * turns, len(points))
         points, normals = (np.repeat(rows, len(turns), axis=0) for rows in (points, normals))
@@ -190,7 +185,7 @@ class SweptByTurning(Region):
         return self._frame.placed(np.repeat(points, len(turns), axis=0), angle), weights
 
     def _turned(self, part: Part) -> tuple[Patch, ...]:
-        curves = [curve for patch in part.patches for curve in smooth_spans(patch)]
+        curves = [curve for patch in part.patches for curve in smooth_pieces(patch)]
         return tuple(_RevolvedPatch(curve, self._frame) for curve in curves if not self._on_axis(curve))
 
     def _on_axis(self, curve: Patch) -> bool:
@@ -272,10 +267,8 @@ class Revolution(SweptByTurning):
         unit = np.eye(3)[self.coordinates.index(self.axis)]
         return Frame((0.0, 0.0, 0.0), tuple(unit.tolist()), 1 - self.section.coordinates.index(self.axis))
 
-    def lift(self, part: Part) -> Part:
+    def _lifted(self, part: Part) -> Part:
         """Return a part of the plane shape, turned."""
-        if not isinstance(part, Part) or part.domain == self:
-            return super().lift(part)
         return Part(self, part.name, self._turned(self.section.lift(part)))
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:

@@ -39,6 +39,13 @@ def check_count(n: object, dimension: int, owner: str) -> int:
     return count
 
 
+def check_draw(n: object, dimension: int, method: object, seed: object, owner: str) -> tuple[int, np.random.Generator]:
+    """Return a number of points to be drawn and a generator, or refuse them or the method."""
+    count = check_count(n, dimension, owner)
+    check_choice("method", method, owner, METHODS)
+    return count, check_seed(seed, owner)
+
+
 def unit_cube(
     n: int, d: int, method: str = "sobol", rng: int | np.random.Generator = 0, owner: str = "unit_cube"
 ) -> FloatArray:
@@ -51,8 +58,7 @@ def unit_cube(
     >>> unit_cube(4, 1, "grid").ravel()
     array([0.125, 0.375, 0.625, 0.875])
     """
-    count, generator = check_count(n, d, owner), check_seed(rng, owner)
-    check_choice("method", method, owner, METHODS)
+    count, generator = check_draw(n, d, method, rng, owner)
     return _thinned_lattice(count, d) if method == "grid" else _stream(d, method, generator)(count)
 
 
@@ -92,6 +98,21 @@ def picked(sizes: FloatArray, position: FloatArray) -> tuple[IntArray, FloatArra
     return item, np.clip((place - (ends - sizes)[item]) / sizes[item], 0.0, 1.0)
 
 
+def on_simplices(corners: FloatArray, local: FloatArray) -> FloatArray:
+    """Return points of edges, shares of the way along; of triangles, shares of the way from a corner and directions."""
+    a, s, t = corners[..., 0, :], local[..., :1], local[..., 1:]
+    across = corners[..., 1, :] - a
+    if corners.shape[-2] == 3:
+        across = (1 - t) * across + t * (corners[..., 2, :] - a)
+    return np.asarray(a + s * across)
+
+
+def picked_simplices(sizes: FloatArray, U: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return which edges or triangles parameters choose, the first by their sizes, and where in each they are."""
+    item, share = picked(sizes, U[:, 0])
+    return item, np.column_stack([share if U.shape[1] == 1 else np.sqrt(share), U[:, 1:]])
+
+
 def apportion(n: int, measures: FloatArray) -> IntArray:
     """Share ``n`` points in proportion to ``measures``, one at least to each as far as ``n`` goes.
 
@@ -121,7 +142,6 @@ def fill(embed: Embedding, parameters: int, n: int, method: str, rng: np.random.
     ``embed`` maps an (N, parameters) design to N rows and a mask of those to keep (None: all of them). Sequences
     are drawn on until enough rows are kept; a lattice is refined until it has enough and then thinned evenly.
     """
-    check_choice("method", method, owner, METHODS)
     if parameters == 0:
         return embed(np.empty((n, 0)))[0]
     if method == "grid":

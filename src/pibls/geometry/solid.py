@@ -13,9 +13,9 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.patch import Patch
+from pibls.geometry.base import LevelIn, Region
+from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates
+from pibls.geometry.patch import Patch, extent
 from pibls.geometry.rings import check_names
 from pibls.geometry.triangle_patches import TrianglePatch, make_patches
 from pibls.geometry.triangles import Surface
@@ -98,8 +98,7 @@ class Solid(Region):
     @cached_property
     def bounds(self) -> FloatArray:
         """The extent of the vertices."""
-        corners = self.surface.corners.reshape(-1, 3)
-        return np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1)
+        return extent(self.surface.corners)
 
     @property
     def measure(self) -> float:

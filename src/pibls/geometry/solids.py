@@ -14,11 +14,20 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.ball import Disk, check_center
-from pibls.geometry.base import Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
+from pibls.geometry.ball import Disk
+from pibls.geometry.base import Region
+from pibls.geometry.description import (
+    Argument,
+    Arguments,
+    Kind,
+    Vector,
+    check_center,
+    check_coordinates,
+    describe,
+    rational,
+)
 from pibls.geometry.outline import Polygon
-from pibls.geometry.patch import Patch, Vector
+from pibls.geometry.patch import Patch
 from pibls.geometry.product import Extrusion
 from pibls.geometry.revolution import Frame, SweptByTurning
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legint, legval, legvander
 
 from pibls.checks import FloatArray, IntArray
-from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch
+from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.quadrature.roots import bracketed
 
@@ -91,14 +90,24 @@ class _SpanPatch(DerivedPatch):
         return self.base.at(self.start + U * (self.stop - self.start))
 
 
-def smooth_spans(patch: Patch) -> list[Patch]:
-    """Return a curve as pieces without gaps: a restricted curve may have several."""
-    if patch.empty:
-        return []
-    if isinstance(patch, FlippedPatch):
-        return [FlippedPatch(piece) for piece in smooth_spans(patch.base)]
-    if not isinstance(patch, RestrictedPatch) or len(patch._pieces) == 1:
-        return [patch]
-    ends = np.cumsum(patch._pieces[:, 1] - patch._pieces[:, 0])
-    cuts = [0.0, *(ends / ends[-1]).tolist()]
-    return [_SpanPatch(patch, start, stop) for start, stop in pairwise(cuts)]
+def smooth_spans(patch: Patch) -> list[tuple[float, float]]:
+    """Return the ranges of the first parameter in which a patch is smooth; a curve that was cut may have gaps."""
+    if isinstance(patch, FlippedPatch | TimedPatch):
+        return smooth_spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
+    if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
+        return [(0.0, 1.0)]
+    lengths = patch._pieces[:, 1] - patch._pieces[:, 0]
+    ends = np.cumsum(lengths) / lengths.sum()
+    found = []
+    inner = smooth_spans(patch.base)
+    for start, stop, (a, b) in zip(np.append(0.0, ends[:-1]), ends, patch._pieces, strict=True):
+        rate = (stop - start) / (b - a)
+        cuts = [(max(a, lo), min(b, hi)) for lo, hi in inner]
+        found += [(float(start + (lo - a) * rate), float(start + (hi - a) * rate)) for lo, hi in cuts if hi > lo]
+    return found
+
+
+def smooth_pieces(patch: Patch) -> list[Patch]:
+    """Return a curve as pieces without gaps."""
+    spans = [] if patch.empty else smooth_spans(patch)
+    return [patch] if len(spans) == 1 else [_SpanPatch(patch, start, stop) for start, stop in spans]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,10 +12,20 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, refusal, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.ball import check_center
-from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, rational, written
-from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
+from pibls.geometry.base import Domain, Region
+from pibls.geometry.description import (
+    Argument,
+    Arguments,
+    Decoder,
+    Encoder,
+    Kind,
+    Vector,
+    check_center,
+    check_coordinates,
+    rational,
+    written,
+)
+from pibls.geometry.patch import Located, Patch, SurfaceRule, called
 from pibls.geometry.spans import Warp
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import climbed
@@ -28,17 +37,9 @@ _CHECK_GRID, _ROUNDS = 2**12, 24
 _TURN = 2 * np.pi
 
 
-class PolarRadius(FieldState, ABC):
-    """A 2π-periodic function of the angle, with its derivative."""
-
-    @abstractmethod
-    def __call__(self, angle: FloatArray, order: int = 0) -> FloatArray:
-        """Return r(θ), or r′(θ) for the order 1."""
-
-
 @dataclass(frozen=True)
-class SymbolicRadius(PolarRadius):
-    """A radius given by an expression in one symbol."""
+class SymbolicRadius:
+    """A 2π-periodic radius given by an expression in one symbol, the angle."""
 
     expression: sp.Expr
 
@@ -63,7 +64,7 @@ def _compiled(expression: sp.Expr, order: int) -> Function:
 
 
 @dataclass(frozen=True)
-class FourierRadius(PolarRadius):
+class FourierRadius:
     """A radius given by its Fourier series ``Σ aₖ cos kθ + bₖ sin kθ``."""
 
     cosines: tuple[float, ...]
@@ -74,6 +75,9 @@ class FourierRadius(PolarRadius):
         coefficients = np.array(self.cosines) - 1j * np.array(self.sines)
         series = coefficients * (1j * np.arange(len(coefficients))) ** order
         return np.asarray(np.polynomial.polynomial.polyval(np.exp(1j * angle), series).real)
+
+
+PolarRadius = SymbolicRadius | FourierRadius
 
 
 def _interpolated(function: Callable[[FloatArray], object]) -> FourierRadius:
@@ -99,15 +103,11 @@ def _interpolated(function: Callable[[FloatArray], object]) -> FourierRadius:
 
 def _call(function: Callable[[FloatArray], object], angle: FloatArray) -> FloatArray:
     rule = f"The 'radius' parameter of Star, {shorten(function)}, must return one real number per angle of an array"
-    try:
-        values = np.broadcast_to(np.asarray(function(angle.copy())), angle.shape)
-    except Exception as cause:
-        raise GeometryError(
-            f"{rule}; it raised {type(cause).__name__}: {shorten(str(cause))}. Write it with NumPy functions."
-        ) from cause
+    remedy = "Write it with NumPy functions."
+    values = called(lambda given: np.broadcast_to(np.asarray(function(given)), given.shape), angle, rule, remedy)
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise GeometryError(f"{rule}. Got {shorten(values)} instead. Check it for NaN, infinity and complex values.")
-    return values.astype(np.float64)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _highest(function: Callable[[FloatArray], FloatArray]) -> float:

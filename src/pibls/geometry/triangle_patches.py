@@ -9,8 +9,8 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree, bundled
-from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.sampling import picked
+from pibls.geometry.patch import Located, Patch, SurfaceRule, extent
+from pibls.geometry.sampling import on_simplices, picked_simplices
 from pibls.geometry.triangles import Surface
 from pibls.quadrature.rules import gauss, side, tensor
 
@@ -38,7 +38,7 @@ class TrianglePatch(Patch):
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
         """Tell which points are within the tolerance of one of the triangles."""
-        low, high = (self._own.corners.reshape(-1, 3).min(axis=0), self._own.corners.reshape(-1, 3).max(axis=0))
+        low, high = extent(self._own.corners).T
         found = ((low - tolerance <= X) & (high + tolerance >= X)).all(axis=1)
         found[found] = self._own.nearest(X[found], tolerance)[0] <= tolerance
         return np.asarray(found)
@@ -52,7 +52,7 @@ class TrianglePatch(Patch):
         areas = self._own.areas
         m = side(n / len(areas), 2)
         U, weights = tensor(gauss(m + 1), gauss(m))
-        points = _on_triangles(self._own.corners[:, None], U[None, :, 0], U[None, :, 1])
+        points = on_simplices(self._own.corners[:, None], U)
         scales = 2 * np.outer(areas, weights * U[:, 0]).ravel()
         return points.reshape(-1, 3), np.repeat(self._own.normals, len(U), axis=0), scales
 
@@ -70,20 +70,13 @@ class TrianglePatch(Patch):
             corners = np.concatenate([corners[~large], *halves])
 
 
-def _on_triangles(corners: FloatArray, s: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the points of triangles at a distance from the first corner and a direction, both in [0, 1]."""
-    a, b, c = corners[..., 0, :], corners[..., 1, :], corners[..., 2, :]
-    return np.asarray(a + s[..., None] * ((1 - t[..., None]) * (b - a) + t[..., None] * (c - a)))
-
-
 @dataclass(frozen=True)
 class _ScrapPatch(TrianglePatch):
     """A few triangles of a curved surface; the first parameter chooses one by its area."""
 
     def at(self, U: FloatArray) -> Located:
-        item, rest = picked(self._own.areas, U[:, 0])
-        points = _on_triangles(self._own.corners[item], np.sqrt(rest), U[:, 1])
-        return points, self._own.normals[item], None
+        item, local = picked_simplices(self._own.areas, U)
+        return on_simplices(self._own.corners[item], local), self._own.normals[item], None
 
 
 @dataclass(frozen=True)
@@ -123,8 +116,7 @@ class _FlatPatch(TrianglePatch):
     @cached_property
     def domain(self) -> FlatFrame:
         """The rectangle that parameters are spread over."""
-        flat = self._local[:, :, :2].reshape(-1, 2)
-        return FlatFrame(np.stack([flat.min(axis=0), flat.max(axis=0)], axis=1))
+        return FlatFrame(extent(self._local[:, :, :2]))
 
     @cached_property
     def _tree(self) -> BoxTree:

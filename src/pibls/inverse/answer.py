@@ -15,14 +15,13 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, chance_of, size_of, too_large
 from pibls.inverse.parametric import substituted
-from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward, finer, forwarded
+from pibls.inverse.smoothness import spanned
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
-from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import ROUNDING as SMALLEST
 from pibls.refinement import Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
@@ -344,10 +343,9 @@ class Answer:
 
 
 def _basis(columns: FloatArray) -> FloatArray:
-    """Return an orthonormal basis of the span of columns."""
+    """Return an orthonormal basis of the span of columns, however small some are."""
     sizes = np.linalg.norm(columns, axis=0)
-    left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
-    return np.asarray(left[:, values > ROUNDING * values.max(initial=0.0)])
+    return spanned(columns[:, sizes > 0] / sizes[sizes > 0])
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

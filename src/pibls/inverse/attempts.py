@@ -99,16 +99,13 @@ class Attempts:
         """Look for other values that fit as well, with so much work: images, and any between two bounds."""
         fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(most=most))
         found, measurements = replace(found, forward=forward), fits.measurements(forward)
-        for start in fits.coordinates.images(found.place.point, fits.numbers, self._mirrors()):
+        images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
+        between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
+        for number, start in enumerate([*images, *between]):
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
+            if here is not None and number >= len(images):
+                here = self._few_steps(found, here).place
             if here is not None and self._may_fit(found, here):
-                self._compare(found, search(forward, measurements, here))
-        for start in fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds):
-            here = None if forward.is_spent else place_at(forward, measurements, start, None)
-            if here is None:
-                continue
-            here = self._few_steps(found, here).place
-            if self._may_fit(found, here):
                 self._compare(found, search(forward, measurements, here))
 
     def _mirrors(self) -> dict[int, list[float]]:

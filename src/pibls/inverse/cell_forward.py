@@ -75,6 +75,8 @@ class CellForward(Forward):
     layout: Layout
     root: Cell
     _located: dict[Any, list[tuple[CellPart, Any]]] = field(default_factory=dict)
+    # what fields make of noise, draw by draw, where measurements help to determine them, once that is known
+    noisy: Mapping[CellPart, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def around(
@@ -104,10 +106,6 @@ class CellForward(Forward):
 
     finest = SMALLEST
 
-    def usable(self, near: Any) -> CellResponse | None:
-        """Return a response if its weights belong to this tree."""
-        return near if isinstance(near, CellResponse) and near.forward is self else None
-
     def located(self, X: FloatArray) -> list[tuple[CellPart, Any]]:
         """Return the parts that points are in, and which are in each."""
         key = (X.shape, X.tobytes())
@@ -115,22 +113,20 @@ class CellForward(Forward):
             network = self.solution.network
             assert isinstance(network, CellNetwork)
             numbers = network.locate(X)
-            parts = self._parts()
+            # All parts in the order of the network.
+            parts = [part for leaf in leaves(self.root) for part in self.layout.parts(leaf)]
             self._located[key] = [(parts[n], np.flatnonzero(numbers == n)) for n in np.unique(numbers).tolist()]
         return self._located[key]
 
-    def _parts(self) -> list[CellPart]:
-        """Return all parts in the order of the network."""
-        return [part for leaf in leaves(self.root) for part in self.layout.parts(leaf)]
-
-    def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
-        """Return the solution and its sensitivities, from the response nearby if there is one."""
-        if near is not None and self.parametric.is_affine:
-            return replace(near, fit=replace(near.fit, weights=near.moved(vector - near.vector)), vector=vector)
+    def respond(self, vector: FloatArray, near: Any = None) -> CellResponse:
+        """Return the solution and its sensitivities, from a response nearby if its weights belong to this tree."""
+        moved = None
+        if isinstance(near, CellResponse) and near.forward is self:
+            moved = near.moved(vector - near.vector)
+            if self.parametric.is_affine:
+                return replace(near, fit=replace(near.fit, weights=moved), vector=vector)
         layout = self.layout.restated(self.parametric.at(vector))
-        if layout.problem.is_linear:
-            return CellResponse(self, layout, self._with_sensitivity(vector, layout, None), vector)
-        state = self._solved(layout, None if near is None else near.moved(vector - near.vector))
+        state = None if layout.problem.is_linear else self._solved(layout, moved)
         return CellResponse(self, layout, self._with_sensitivity(vector, layout, state), vector)
 
     def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Fit:
@@ -166,7 +162,7 @@ class CellForward(Forward):
             for part, own in columns.items():
                 own.append((above[part] - below[part]) / (ends[1] - ends[0])[number])
         sensitivity = {part: np.array(own) for part, own in columns.items()}
-        return Fit(self.root, tuple(state), dict(state), {}, 0, 0, sensitivity)
+        return Fit(self.root, tuple(state), dict(state), columns=sensitivity)
 
     def _noted(self, solver: TreeSolver) -> TreeSolver:
         return solver
@@ -200,19 +196,26 @@ class CellForward(Forward):
         return columns
 
     def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
-        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance.
+
+        What noise does to fields at given unknowns, and to these, has nothing to do with each other.
+        """
         fit, layout = response.fit, response.layout
-        wrong = projected(layout, self.root, lambda _, X: self._gaps(X))
+        wrong = {} if self.noisy else projected(layout, self.root, lambda _, X: self._gaps(X))
         functions = projected(layout, self.root, lambda _, X: known(X)) if self.parametric.bases else {}
-        order = ordering(self.parametric, 1 + factor.shape[1])
+        count = factor.shape[1] + (SETTINGS.probes if self.noisy else 0)
+        order = ordering(self.parametric, 1 + count)
         weights = {}
         for part, own in fit.weights.items():
-            sensitivity = np.tensordot(factor.T, fit.columns[part], axes=1)
-            sensitivity[0] += wrong[part]
-            fields = np.concatenate([own, sensitivity.reshape(-1, own.shape[1])])
+            sides = [own[None], np.tensordot(factor.T, fit.columns[part], axes=1)]
+            if self.noisy:
+                sides.append(self.noisy[part] / np.sqrt(SETTINGS.probes))
+            else:
+                sides[1][0] += wrong[part]
+            fields = np.concatenate(sides).reshape(-1, own.shape[1])
             weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
-        network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
-        return network, banding(len(self.parametric.problem.fields), factor.shape[1])
+        network = network_of(layout, Fit(fit.root, fit.parts, weights))
+        return network, banding(len(self.parametric.problem.fields), count)
 
     def _gaps(self, X: FloatArray) -> FloatArray:
         """Return by how much fields are wrong for want of finer cells, as columns."""
@@ -262,10 +265,8 @@ class OpenBoundary(CellForward):
 
     first: Mapping[CellPart, FloatArray] = field(default_factory=dict)  # weights that a search starts from
     solvers: list[TreeSolver] = field(default_factory=list)  # the last elimination, for what it says beside the weights
-    # what fields make of noise, draw by draw, once that is known
-    noisy: Mapping[CellPart, FloatArray] = field(default_factory=dict)
 
-    def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
+    def respond(self, vector: FloatArray, near: Any = None) -> CellResponse:
         """Return the fields that are nearest to equations and measurements, and their sensitivities."""
         layout = self.layout.restated(self.parametric.at(vector))
         state = self.first if near is None else near.moved(vector - near.vector)
@@ -304,19 +305,3 @@ class OpenBoundary(CellForward):
             _, follows = of_fields(self.parametric, statement, made, response.vector, statement.place.points)
             taken += float((draws[span] * follows / noise[span, None]).sum()) / SETTINGS.probes
         return fit.columns, taken
-
-    def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
-        """Return a response as a network with nodes for its uncertainty: that of the unknowns, and that of the fields.
-
-        What noise does to fields at given unknowns, and to these, has nothing to do with each other.
-        """
-        del known
-        weights, count = {}, factor.shape[1] + SETTINGS.probes
-        order = ordering(self.parametric, 1 + count)
-        for part, own in response.fit.weights.items():
-            sensitivity = np.tensordot(factor.T, response.fit.columns[part], axes=1)
-            every = np.concatenate([own[None], sensitivity, self.noisy[part] / np.sqrt(SETTINGS.probes)])
-            weights[part] = every.reshape(-1, own.shape[1])[order]
-        fit = response.fit
-        network = network_of(response.layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
-        return network, banding(len(self.parametric.problem.fields), count)

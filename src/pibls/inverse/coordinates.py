@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
+from pibls.geometry.sampling import kronecker
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.thresholds import SETTINGS, STEP
 from pibls.problem import Unknown
@@ -110,9 +111,8 @@ class Coordinates:
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""
         found = []
-        for sample in range(1, count + 1):
-            # Irrational steps: evenly spread for any number of starts.
-            shares = np.mod(0.5 + sample * _ratios(numbers), 1.0)
+        # Evenly spread for any number of starts.
+        for shares in kronecker(count, numbers):
             point = self.start.copy()
             for i in range(numbers):
                 low, high = self.low[i], self.high[i]
@@ -131,14 +131,6 @@ class Coordinates:
                     point[i] = np.clip(sign * size * max(abs(self.start[i]), 1e-3), low, high)
             found.append(point)
         return found
-
-
-def _ratios(count: int) -> FloatArray:
-    """Return steps of an even sequence in so many dimensions."""
-    root = 2.0
-    for _ in range(60):
-        root = (1.0 + root) ** (1.0 / (count + 1))
-    return np.asarray(root ** -np.arange(1.0, count + 1))
 
 
 def _scale(number: Unknown) -> float:

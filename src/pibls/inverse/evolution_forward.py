@@ -18,10 +18,11 @@ from pibls.errors import ProblemError
 from pibls.evolution import Evolution, Unsuitable, find_evolution
 from pibls.evolution.accuracy import SETTINGS as IN_TIME
 from pibls.evolution.basis import at_times
-from pibls.evolution.evolve import followed
+from pibls.evolution.evolve import open_to_flow
 from pibls.evolution.galerkin import Galerkin
-from pibls.evolution.radau import Integrator, Trajectory, legendre_weights, stage_times
-from pibls.evolution.run import brief_times, lifted, network_of, widened
+from pibls.evolution.radau import Integrator, Trajectory, legendre_weights, node_times
+from pibls.evolution.refinement_in_time import RefinementInTime
+from pibls.evolution.run import integrated, lifted, network_of, widened
 from pibls.evolution.sensitivities import sensitivities
 from pibls.inverse.cell_forward import Known, banding, ordering
 from pibls.inverse.parametric import Dependence, Parametric
@@ -92,10 +93,14 @@ class EvolutionForward(Forward):
 
         The features are kept, to follow others until a time.
         """
-        found = followed(parametric.at(vector), tol, seed, budget.part(share))
-        if isinstance(found, Unsuitable):
-            return found
-        solution, lines = found
+        evolution = find_evolution(parametric.at(vector))
+        if isinstance(evolution, Unsuitable):
+            return evolution
+        if reason := open_to_flow(evolution, seed):
+            return Unsuitable(reason)
+        with blas_threads(most=1):
+            lines = RefinementInTime(evolution, tol, seed, budget.part(share), lambda *_: None)
+            solution = lines.run()
         run = lines.chosen.run
         system = lines.system(run.design, run.fineness)
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
@@ -111,14 +116,11 @@ class EvolutionForward(Forward):
     def _time_tol(self) -> float:
         return max(IN_TIME.tighter**-2 * self.tol, ROUNDING)
 
-    def usable(self, near: Any) -> EvolutionResponse | None:
-        """Return a response: its sensitivities are as good with other features."""
-        return near if isinstance(near, EvolutionResponse) else None
-
-    def respond(self, vector: FloatArray, near: EvolutionResponse | None = None) -> EvolutionResponse:
-        """Return the solution and its sensitivities, from the response nearby if there is one."""
+    def respond(self, vector: FloatArray, near: Any = None) -> EvolutionResponse:
+        """Return the solution and its sensitivities: those of a response nearby are as good with other features."""
         made = self._followed(vector)
-        if near is not None and (np.abs(vector - near.made_at) <= VISIBLE * self._sizes(vector)).all():
+        step = VISIBLE * self._sizes(vector)
+        if isinstance(near, EvolutionResponse) and (np.abs(vector - near.made_at) <= step).all():
             return replace(near, network=made.network, vector=vector)
         return EvolutionResponse(made.network, self._sensitivity(vector, made), vector, vector)
 
@@ -186,16 +188,10 @@ class EvolutionForward(Forward):
     def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
         """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
         system = self._system(vector)
-        evolution = system.evolution
-        first, last = evolution.limits[0], min(evolution.limits[1], self.until)
         tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.cut)
         integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
-            reach = system.reach(np.linspace(first, last, IN_TIME.times))
-            if breaks is None:
-                trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
-            else:
-                trajectory = integrator.along(breaks, system.initial(), reach)
+            trajectory = integrated(integrator, min(system.evolution.limits[1], self.until), breaks)
             network = network_of(system, trajectory)
         self.budget.spend(integrator.operations)
         return _Followed(
@@ -232,7 +228,7 @@ class EvolutionForward(Forward):
         Solutions are nearly the best of all combinations of their features: much of the error is none of these.
         """
         rule, tests = self.system.basis.rule, self._tests
-        times = np.concatenate([np.append(t, stage_times(t, h)) for t, h in zip(breaks, np.diff(breaks), strict=False)])
+        times = node_times(breaks).ravel()
         zero = (0,) * rule.points.shape[1]
         networks: list[Any] = [own.network for own in (self.solution, finer(self.solution))]
         one, two = (network.on_grid(rule.points, times, zero) for network in networks)
@@ -248,8 +244,7 @@ class EvolutionForward(Forward):
         """Return functions of space and time in the basis: coefficients as those of a network."""
         basis, frame = self.system.basis, self.system.evolution.frame
         found = []
-        for start, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
-            times = np.append(start, stage_times(start, h))
+        for times in node_times(breaks):
             X = at_times(basis.rule.points, times)
             if frame is not None:
                 velocity, low, length = frame

@@ -18,9 +18,8 @@ from pibls.inverse.cell_forward import CellForward
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.measurements import Measurements, size_of, too_large
+from pibls.inverse.measurements import Measurements, chance_of, size_of, too_large
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward
 from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
@@ -96,7 +95,7 @@ class Fits:
 
     def descended(self, forward: Forward, point: FloatArray, near: Any, rough: bool) -> Descent | None:
         """Search on given cells or features, and find how smooth unknown functions are on the way."""
-        here = place_at(forward, self.measurements(forward), point, forward.usable(near))
+        here = place_at(forward, self.measurements(forward), point, near)
         if here is None:
             return None
         found = search(forward, self.measurements(forward), here, rough=rough, nearby=near is not None)
@@ -130,16 +129,8 @@ class Fits:
         pairs = list(zip(self.smooth, self.parametric.bases, strict=True))
         deviations = [np.concatenate([[np.inf], np.sqrt(own.variances(basis))]) for own, basis in pairs]
         left_out = tuple(own.left_out(basis) for own, basis in pairs)
-        every = np.concatenate([np.zeros(0), *deviations])
-        return Measurements(
-            self.parametric,
-            self.coordinates,
-            floor,
-            self.coordinates.start[self.numbers :],
-            every,
-            self.until,
-            left_out,
-        )
+        means, every = self.coordinates.start[self.numbers :], np.concatenate([np.zeros(0), *deviations])
+        return Measurements(self.parametric, self.coordinates, floor, means, every, self.until, left_out)
 
     def measurements(self, forward: Forward) -> Measurements:
         """Return the measurements as solutions of a kind can meet them."""

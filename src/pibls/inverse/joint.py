@@ -36,9 +36,8 @@ from pibls.inverse.attempts import turns
 from pibls.inverse.cell_forward import OpenBoundary
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Damping, Descent, best_of, place_at, search
-from pibls.inverse.measurements import Measurements, size_of
+from pibls.inverse.measurements import Measurements, chance_of, size_of
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.patterns import chance_of
 from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
@@ -150,10 +149,11 @@ class Joint:
         parametric = replace(self.parametric, shares=self._shares())
         vector = self.coordinates.vector(point)
         layout = self.layout.restated(parametric.at(vector))
-        fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
+        fit = Fit(root, tuple(first), dict(first))
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
-        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._solvers)
+        made = (parametric, start, vector, self.error, self.budget, layout, root)
+        return OpenBoundary(*made, first=first, solvers=self._solvers)
 
     def _searched(self, window: OpenBoundary, point: FloatArray) -> Descent:
         measurements = self.measurements(window)

@@ -13,10 +13,10 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.smoothness import Cosines
-from pibls.problem import Across, AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.problem import Across, AtPoints, Field, MultiIndex, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
-from pibls.problem.open_numbers import condition_with, put_into
+from pibls.problem.unknown_numbers import condition_with, put_into
 from pibls.refinement.standards import PLAIN, POINTS
 
 
@@ -112,10 +112,9 @@ class Parametric:
         Numbers are put into what was differentiated before; a zero, or a function, may change which terms there are.
         """
         if set(form.fields) <= set(self.names):
-            terms = tuple(replace(t, coefficient=t.coefficient.xreplace(values)) for t in form.terms)
-            if all(made.coefficient != 0 or own.coefficient == 0 for made, own in zip(terms, form.terms, strict=True)):
-                whole, residual, source = (e.xreplace(values) for e in (form.expression, form.residual, form.source))
-                return replace(form, expression=whole, residual=residual, terms=terms, source=source)
+            made = form.with_values(values)
+            if all(new.coefficient != 0 or t.coefficient == 0 for new, t in zip(made.terms, form.terms, strict=True)):
+                return made
         return lower(self._replaced(form.expression, values, vector), form.coordinates)
 
     def replacements(self, vector: FloatArray) -> dict[sp.Expr, sp.Expr]:
@@ -129,7 +128,7 @@ class Parametric:
             inner = node.expr if isinstance(node, sp.Derivative) else node
             if isinstance(inner, Field) and inner.label in functions:
                 basis, span = functions[inner.label]
-                found[node] = basis.known(node, vector[span], data)
+                found[node] = basis.known(node, vector[span])
         return expression.xreplace(found)
 
     @cached_property

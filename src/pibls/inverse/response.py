@@ -54,11 +54,7 @@ class Forward(ABC):
 
     @abstractmethod
     def respond(self, vector: FloatArray, near: Any = None) -> Response:
-        """Return the solution and its sensitivities, from the response nearby if there is one."""
-
-    @abstractmethod
-    def usable(self, near: Any) -> Any:
-        """Return a response that belongs to other cells or features, if it is of any use here."""
+        """Return the solution and its sensitivities, from a response nearby if that is of any use here."""
 
     @abstractmethod
     def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:

@@ -17,7 +17,7 @@ from pibls.inverse.fitting_unknowns import Fits, LeftOpenError
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
 from pibls.inverse.response import Forward
-from pibls.inverse.spread import LikelihoodProfile
+from pibls.inverse.spread import farthest
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine
@@ -75,7 +75,7 @@ class Search:
         course: Course[Answer] = Course(fits.budget, None, self.report)
         refine(self, attempts.run(), course)
         answer = self.compare(self._renewed(course.comparisons[-1].found))
-        far, sides = LikelihoodProfile(answer.measurements, answer.found, answer.covariance).farthest()
+        far, sides = farthest(answer)
         if far is not answer.found:
             answer = self.compare(self._renewed(far))
         answer = replace(answer, sides=frozenset(sides))

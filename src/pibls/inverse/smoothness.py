@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any
@@ -14,6 +13,7 @@ from scipy.linalg import solve_triangular
 from pibls.checks import FloatArray
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Field, MultiIndex, Problem
+from pibls.problem import data as data_function
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.quadrature.roots import ROUNDING
@@ -66,6 +66,12 @@ class Smoothness:
         return float(self.size * np.sqrt(shares[0] / shares[1]))
 
 
+def spanned(columns: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the span of columns."""
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, values > ROUNDING * values.max(initial=0.0)])
+
+
 @dataclass(frozen=True, eq=False)
 class LinearisedData:
     """Linearised data in units of the noise."""
@@ -78,8 +84,7 @@ class LinearisedData:
     def of(cls, rows: FloatArray, target: FloatArray, others: FloatArray) -> LinearisedData:
         """Project out the other unknowns, and reduce the rows to as many as columns."""
         if others.shape[1]:
-            left, values, _ = np.linalg.svd(others, full_matrices=False)
-            basis = left[:, values > ROUNDING * values.max(initial=0.0)]
+            basis = spanned(others)
             rows, target = rows - basis @ (basis.T @ rows), target - basis @ (basis.T @ target)
         upper = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
         return cls(upper[:, :-1], upper[:, -1], max(len(target) - others.shape[1], 1))
@@ -234,7 +239,7 @@ class Cosines:
             found *= (rates**order * np.cos(phase + order * np.pi / 2))[:, used]
         return found
 
-    def known(self, node: sp.Expr, coefficients: FloatArray, make: Callable[..., Any]) -> sp.Expr:
+    def known(self, node: sp.Expr, coefficients: FloatArray) -> sp.Expr:
         """Return the function with given coefficients, or a derivative of it, as a known function."""
         inner = node.expr if isinstance(node, sp.Derivative) else node
         orders = dict.fromkeys(inner.args, 0)
@@ -253,7 +258,7 @@ class Cosines:
             return np.asarray(self._values(X, tuple(index)) @ coefficients)
 
         marks = "".join(str(s) * n for s, n in orders.items())
-        return make(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)
+        return data_function(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)
 
 
 def _is_factor(function: Field, problem: Problem) -> bool:

@@ -165,14 +165,13 @@ class _Model:
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """The rows linearised at a point, the weights that solve them, and the residual that the linear rows have then.
+    """The rows linearised at a point, and the weights that solve them.
 
     ``removable`` is the part of the residual at the point that a whole step removes, and ``floor`` is its rounding.
     """
 
     system: System
     goal: Any
-    promised: Any
     removable: float
     floor: float
 
@@ -212,7 +211,7 @@ class _Descent:
         goal, promised = self._goal(system)
         self.largest = max(self.largest, here.norm)
         removable = float(np.hypot(_norm(here.soft - promised), _EXACTING * _norm(here.hard)))
-        return _Linear(system, goal, promised, removable, max(1e-12 * self.largest, _rounding(system, goal)))
+        return _Linear(system, goal, removable, max(1e-12 * self.largest, _rounding(system, goal)))
 
     def settled(self, here: _Point, linear: _Linear) -> None:
         """Return nothing: a last step is always taken."""

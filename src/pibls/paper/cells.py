@@ -80,7 +80,7 @@ class Store:
         _write(self.path(spec), cell)
 
     def note(self, name: str) -> Any:
-        """Return what was noted under a name, such as how far a race has come, or None."""
+        """Return the note under a name, such as how far a race has come, or None."""
         path = self._note_path(name)
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 

@@ -15,10 +15,9 @@ from pibls.errors import FeatureError, InputError, PiblsError, ProblemError, Sol
 from pibls.geometry import Points
 from pibls.methods.fit import recorded
 from pibls.paper.folds import Scorer, split
-from pibls.paper.pinn import PINN
+from pibls.paper.pinn import PINN, PinnFit, train_together
 from pibls.paper.shared_fits import Scores, scores_of_family
 from pibls.paper.shared_rows import families
-from pibls.paper.trained import TrainedJob, scores_of_trained
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -27,6 +26,9 @@ from pibls.tuning.automatic import Method
 
 SCORES = ("residual", "exact")
 _LEVEL = 1e-9  # relative difference of scores that is rounding
+
+_Trained = tuple[PINN, Scorer, int]
+"""A network to be trained and scored, and its seed."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def search_all(
     started = time.perf_counter()
     count = check_integer("folds", folds, "cross_validate", minimum=2)
     every: list[Scores] = []
-    trained: list[tuple[int, int, TrainedJob]] = []
+    trained: list[tuple[int, int, _Trained]] = []
     for number, job in enumerate(jobs):
         _check(job.problem, job.points, scores)
         scorer = Scorer(job.problem, job.points, split(job.problem, job.points, count, job.seed), tuple(scores))
@@ -189,7 +191,7 @@ def search_all(
                 else:
                     found[index] = _fitted_scores(method, scorer, job.seed)
         every.append(found)
-    for (number, index, _), rows in zip(trained, scores_of_trained([t[-1] for t in trained], device), strict=True):
+    for (number, index, _), rows in zip(trained, _trained_scores([t[-1] for t in trained], device), strict=True):
         every[number][index] = rows
     seconds = (time.perf_counter() - started) / len(jobs)
     return [_results(job, found, scores, seconds) for job, found in zip(jobs, every, strict=True)]
@@ -273,3 +275,23 @@ def _fitted_scores(method: Method, scorer: Scorer, seed: int) -> list[Sequence[f
     except (FeatureError, SolveError) as refusal:
         return refusal
     return rows
+
+
+def _trained_scores(jobs: Sequence[_Trained], device: Any) -> list[list[Sequence[float]] | PiblsError]:
+    """Return the scores per fold of networks that are trained, all of them side by side."""
+    rows: list[list[Sequence[float]]] = [[() for _ in scorer.folds] for _, scorer, _ in jobs]
+    refusals: dict[int, PiblsError] = {}
+    fits, places = [], []
+    for number, (method, scorer, seed) in enumerate(jobs):
+        try:
+            method.check(scorer.problem, scorer.folds[0].train, seed)
+        except (FeatureError, SolveError) as refusal:
+            refusals[number] = refusal
+            continue
+        fits += [PinnFit(method, scorer.problem, fold.train, seed) for fold in scorer.folds]
+        places += [(number, fold) for fold in range(len(scorer.folds))]
+    for index, solution in train_together(fits, device):
+        number, fold = places[index]
+        scorer = jobs[number][1]
+        rows[number][fold] = [scorer.score(solution.evaluate, fold, score) for score in scorer.scores]
+    return [refusals.get(number, rows[number]) for number in range(len(jobs))]

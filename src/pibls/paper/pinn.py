@@ -17,9 +17,9 @@ from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
-from pibls.paper.pinn_loss import Loss, padded
+from pibls.paper.pinn_loss import Loss
 from pibls.paper.pinn_training import Trained, WeightLayout, appetite, copied, required_torch, train
-from pibls.problem import MultiIndex, Problem
+from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
 from pibls.status import Status
@@ -246,41 +246,14 @@ def fit_together(
     """
     for fit in fits:
         fit.method.check(fit.problem, fit.points, fit.seed)
-    found: dict[int, Solution] = {}
-    for together in train_together(fits, device, progress):
-        for number, one, rows in zip(together.numbers, together.trained, together.residuals(), strict=True):
-            fit = fits[number]
-            found[number] = fit.method.solution(fit.problem, fit.seed, one, rows, together.seconds)
+    found = dict(train_together(fits, device, progress))
     return [found[number] for number in range(len(fits))]
-
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """Networks that were trained side by side: the numbers of their fits, and the result of each."""
-
-    numbers: Sequence[int]
-    trained: Sequence[Trained]
-    seconds: dict[str, float]  # of all together
-    loss: Loss
-    parts: Sequence[Any]  # the trained weights, stacked
-
-    def evaluate(self, X: Sequence[FloatArray], indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the fields of every network at points of its own, (networks, points, fields)."""
-        center = np.mean(self.loss.problem.domain.bounds, axis=1)
-        values = self.loss.evaluate(self.loss.place(padded(X) - center), indices, self.parts)
-        return {index: copied(value) for index, value in values.items()}
-
-    def residuals(self) -> list[list[FloatArray]]:
-        """Return the residuals of every network, per statement."""
-        found = [copied(residual) for residual in self.loss.residuals(self.parts)]
-        pairs = list(zip(found, self.loss.rows, strict=True))
-        return [[r[i, : rows.counts[i]] for r, rows in pairs] for i in range(len(self.numbers))]
 
 
 def train_together(
     fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
-) -> Iterator[Together]:
-    """Train networks that were checked, in batches, and yield each batch as it is finished."""
+) -> Iterator[tuple[int, Solution]]:
+    """Train networks that were checked, in batches; yield the solution of each after its number."""
     if not fits:
         return
     torch = required_torch()
@@ -290,18 +263,15 @@ def train_together(
         place = placing(where, getattr(torch, batch[0].method.dtype))
         entries = len(batch) * batch[0].method.entries(batch[0].problem, batch[0].points)
         with blas_threads(1 if entries < _MANY else None):
-            together = _train(batch, numbers, place, _reporter(progress))
-        if len(fits) > 1 and together.trained[0].interrupted:
+            solutions = _train(batch, place, _reporter(progress))
+        if len(fits) > 1 and solutions[0].status == Status.INTERRUPTED:
             raise KeyboardInterrupt
-        yield together
+        yield from zip(numbers, solutions, strict=True)
 
 
 def _train(
-    batch: Sequence[PinnFit],
-    numbers: Sequence[int],
-    place: Callable[[Any], Any],
-    report: Callable[[int, float], None],
-) -> Together:
+    batch: Sequence[PinnFit], place: Callable[[Any], Any], report: Callable[[int, float], None]
+) -> list[Solution]:
     start = time.perf_counter()
     method, problem = batch[0].method, batch[0].problem
     activations = [activation(fit.method.activation) for fit in batch]
@@ -317,7 +287,12 @@ def _train(
     prepared = time.perf_counter()
     trained = train(loss, layout, rows, factors, iterations, method.learning_rate, report)
     seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}
-    return Together(numbers, trained, seconds, loss, layout.parts(place(layout.pack([t.weights for t in trained]))))
+    parts = layout.parts(place(layout.pack([one.weights for one in trained])))
+    found = [(own.counts, copied(residual)) for own, residual in zip(loss.rows, loss.residuals(parts), strict=True)]
+    return [
+        fit.method.solution(problem, fit.seed, one, [r[i, : counts[i]] for counts, r in found], seconds)
+        for i, (fit, one) in enumerate(zip(batch, trained, strict=True))
+    ]
 
 
 def _start(fit: PinnFit) -> str:

@@ -34,19 +34,8 @@ _OPERATORS: Mapping[type | str, Callable[..., Any]] = {
 def residual_evaluator(
     form: Form, X: FloatArray, normals: FloatArray | None, tensor: Callable[[FloatArray], Any]
 ) -> Evaluator:
-    """Compile the residual of a form at fixed points.
+    """Compile the residual of a form, linear or not, at fixed points; ``tensor`` brings arrays to torch.
 
-    Parameters
-    ----------
-    form
-        The lowered residual, linear or not.
-    X, normals
-        Where it is evaluated.
-    tensor
-        How to bring an array to torch.
-
-    Examples
-    --------
     >>> import numpy as np, torch
     >>> from pibls.problem import coordinates, field
     >>> from pibls.problem.lowering import lower

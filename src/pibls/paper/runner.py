@@ -91,10 +91,10 @@ def run_study(
     store = _store(out)
     shown = _line if progress is None and not sys.stderr.isatty() else progress
     with reporter(shown, "run_study", "StudyProgress") as report:
-        course = _Tally([task for stage in stages for task in stage], store, report)
-        failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
         missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
+        course = _Tally(sum(map(len, stages)), list(chain(*missing)), report)
+        failures: list[str] = []
         for task, failure in _outcomes(missing, store, crew, made(profile, only)):
             failures += [f"{task}: {failure}"] if failure else []
             course.finished(task)
@@ -130,10 +130,8 @@ def _store(out: object) -> Store:
 class _Tally:
     """Counts finished tasks and their seconds."""
 
-    def __init__(self, tasks: Sequence[Task], store: Store, report: Callable[[StudyProgress], None]):
-        self.total = len(tasks)
-        missing = [task for task in tasks if task.missing(store)]
-        self.done = self.total - len(missing)
+    def __init__(self, total: int, missing: Sequence[Task], report: Callable[[StudyProgress], None]):
+        self.total, self.done = total, total - len(missing)
         self.left = sum(task.cost for task in missing)
         self.batches = Counter(task.batch for task in missing)
         self.spent, self.report, self.start = 0.0, report, time.perf_counter()

@@ -108,7 +108,7 @@ def _raced(grid: Grid, settings: Sequence[Setting], store: Store | None) -> list
     choices = scales(problem)
     pilots = race([(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, LENGTHS, store)
     own = [dict(zip(names, pilots[i : i + len(names)], strict=True)) for i in range(0, len(pilots), len(names))]
-    won = [{name: pilot.winner.method.scale for name, pilot in pilots.items()} for pilots in own]
+    won = [{name: pilot.winner.method.scale for name, pilot in raced.items()} for raced in own]
     found = race([(s, grid.methods(w)) for s, w in zip(settings, won, strict=True)], FOLDS, LENGTHS, store)
     result = []
     for before, last in zip(own, found, strict=True):
@@ -144,8 +144,6 @@ class Raced:
 def race(entries: Sequence[Entry], folds: int, course: Sequence[int], store: Store | None = None) -> list[Raced]:
     """Race the methods of every entry; networks of all entries are trained side by side.
 
-    Examples
-    --------
     >>> from pibls import PINN
     >>> (raced,) = race([(Setting("advection", 10, 0), [PINN(width) for width in (1, 2, 8)])], 2, (20, 40))
     >>> len(raced.leaders), raced.entrants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,8 @@ from pibls.paper.setting import Setting
 
 Where = tuple[int, int]
 """Number of points and seed."""
+Entries = Iterable[tuple[Spec, Cell]]
+"""The entries of cells, as they are computed."""
 
 _STAGES = 5
 CHECKED = ("PI-BLS", "PI-ELM")  # methods whose theorems are checked: the others do not take a solver
@@ -46,8 +48,19 @@ class Task:
 
     @property
     def specs(self) -> tuple[Spec, ...]:
-        """The cells that it computes."""
-        return _KINDS[self.kind].specs(self)
+        """The cells that it computes; beside those of the paper's figures, the curves."""
+        kind, result = _KINDS[self.kind], list[Spec]()
+        for where in self.members:
+            scores = self.scores if kind.searched else (None,)
+            result += [self.spec(self.kind, where, by, variant=own) for by in scores for own in kind.variants]
+            if self.kind == "accuracy" and where == (_FIGURE_N[self.problem], 0):
+                result.append(self.spec("curve", where, "exact"))
+        return tuple(result)
+
+    @property
+    def scores(self) -> Sequence[str]:
+        """The scores that choose settings: for trained networks, which take longest, the paper's score alone."""
+        return ("exact",) if self.together else SCORES
 
     @property
     def stage(self) -> int:
@@ -73,8 +86,8 @@ class Task:
 
     def run(self, store: Store, made: Mapping[str, str]) -> None:
         """Compute its cells, and store each as it is finished, with where it comes from."""
-        for spec, cell in _KINDS[self.kind].run(self, store):
-            store.write(spec, {**cell, "made": made})
+        for spec, entries in _KINDS[self.kind].run(self, store):
+            store.write(spec, spec.cell(**entries, made=made))
 
     def spec(self, kind: str, where: Where, score: str | None = None, **more: Any) -> Spec:
         """Return the specification of a cell of this task."""
@@ -108,9 +121,10 @@ def _run(numbers: Sequence[int]) -> str:
 class _Kind:
     """How tasks of one kind are computed; later stages use results that earlier ones have stored."""
 
-    specs: Callable[[Task], tuple[Spec, ...]]
-    run: Callable[[Task, Store], Iterable[tuple[Spec, Cell]]]
-    cost: float
+    run: Callable[[Task, Store], Entries]
+    cost: float = 1.0
+    searched: bool = False  # whether there is a cell per score that settings are chosen by
+    variants: Sequence[str] = ("",)
 
 
 def plan(profile: str, only: Sequence[str] | None = None) -> list[list[Task]]:
@@ -192,41 +206,23 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
     return narrowed
 
 
-def _accuracy_specs(task: Task) -> tuple[Spec, ...]:
-    result: list[Spec] = []
-    for where in task.members:
-        result += [task.spec("accuracy", where, score) for score in _scores(task)]
-        if where == (_FIGURE_N[task.problem], 0):
-            result.append(task.spec("curve", where, "exact"))
-    return tuple(result)
-
-
-def _search_specs(task: Task) -> tuple[Spec, ...]:
-    return tuple(task.spec("search", where, score) for where in task.members for score in _scores(task))
-
-
-def _scores(task: Task) -> Sequence[str]:
-    """Return the scores that choose settings: for trained networks, which take longest, the paper's score alone."""
-    return ("exact",) if task.together else SCORES
-
-
-def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+def _found(task: Task, store: Store) -> Entries:
     """Search for all members together; yield the choice of each score, to be fitted later."""
     members = [where for where in task.members if not store.has(task.spec("search", where, "exact"))]
-    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store)
+    chosen = select_all(_grid(task), [task.setting(where) for where in members], task.scores, store)
     for where, own in zip(members, chosen, strict=True):
         for score, selection in own.items():
-            spec = task.spec("search", where, score)
-            yield spec, spec.cell(settings=recorded(selection.method), extra=selection.extra, **selection.costs)
+            entries = {"settings": recorded(selection.method), "extra": selection.extra, **selection.costs}
+            yield task.spec("search", where, score), entries
 
 
 def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, dict[str, Selection]]:
     """Return the choice of the search for every score; that of networks trained together has been stored."""
     if not task.together:
         settings = [task.setting(where) for where in members]
-        return dict(zip(members, select_all(_grid(task), settings, _scores(task)), strict=True))
-    for spec, new in _found(replace(task, members=tuple(members)), store):
-        store.write(spec, new)
+        return dict(zip(members, select_all(_grid(task), settings, task.scores), strict=True))
+    for spec, entries in _found(replace(task, members=tuple(members)), store):
+        store.write(spec, spec.cell(**entries))
     found = {}
     for where in members:
         cell: Any = store.read(task.spec("search", where, "exact"))
@@ -235,7 +231,7 @@ def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, d
     return found
 
 
-def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+def _searched(task: Task, store: Store) -> Entries:
     """Search, fit the selected settings to all points, and measure; a curve is of the first score's solution."""
     missing = [spec for spec in task.specs if not (task.together and store.has(spec))]
     settings = {where: task.setting(where) for where in dict.fromkeys((spec.n_train, spec.seed) for spec in missing)}
@@ -251,22 +247,20 @@ def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
         extra = {"cv_score": selection.score, "space": space, **fitted["extra"], **selection.extra}
         if (spec.kind, spec.score, spec.n_train) == ("accuracy", "exact", published().table_size(task.problem)):
             extra |= error_as_searched(selection.method, _grid(task), settings[where])
-        told = {**fitted, "extra": curves(solution) if spec.kind == "curve" else extra}
-        yield spec, spec.cell(**told, **selection.costs)
+        yield spec, {**fitted, "extra": curves(solution) if spec.kind == "curve" else extra, **selection.costs}
 
 
 def _grid(task: Task) -> Grid:
     return grid(task.problem, task.method, beyond=task.kind == "beyond")
 
 
-def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+def _time(task: Task, store: Store) -> Entries:
     """Time the fit of the method that the paper's search chose, for every seed."""
     missing = [where for where in task.members if not store.has(task.spec("time", where))]
     found = _selected(task, store, missing)
     fits = time_all([(found[seed][0], task.setting((n, seed))) for n, seed in missing])
     for where, (_, entries) in zip(missing, fits, strict=True):
-        spec = task.spec("time", where)
-        yield spec, spec.cell(**entries, search_seconds=found[where[1]][1])
+        yield task.spec("time", where), {**entries, "search_seconds": found[where[1]][1]}
 
 
 def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, tuple[Any, float]]:
@@ -274,50 +268,35 @@ def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, t
     table = published().table_size(task.problem)
     known = {seed: store.read(task.spec("accuracy", (table, seed), "exact")) for _, seed in members}
     unknown = [(table, seed) for seed, cell in known.items() if cell is None]
-    chosen = _chosen(task, store, unknown) if unknown else {}
-    found = {seed: (by["exact"].method, by["exact"].seconds) for (_, seed), by in chosen.items()}
+    chosen = _chosen(task, store, unknown).items()
+    found = {seed: (by["exact"].method, by["exact"].seconds) for (_, seed), by in chosen}
     for seed, cell in known.items():
         if cell is not None:
             found[seed] = rebuilt(task.method, cell["settings"]), cell["search_seconds"]
     return found
 
 
-def _theorems(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+def _theorems(task: Task, store: Store) -> Entries:
     """Check the theorems on the method that the paper's search chose, for every seed."""
     found = _selected(task, store, task.members)
     for where in task.members:
-        method, spec = found[where[1]][0], task.spec("theorems", where)
-        yield spec, spec.cell(settings=recorded(method), theorems=checked(method, task.setting(where)))
+        method = found[where[1]][0]
+        entries = {"settings": recorded(method), "theorems": checked(method, task.setting(where))}
+        yield task.spec("theorems", where), entries
 
 
-def _solve(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
-    yield task.specs[0], task.specs[0].cell(**solve_cell(task.setting(task.members[0])))
-
-
-def _coverage(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
-    yield task.specs[0], task.specs[0].cell(**coverage_cell(task.problem, task.n_train, REPETITIONS))
-
-
-def _complexity(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
-    for spec in task.specs:
-        yield spec, spec.cell(**growth_cell(task.method, spec.variant))
-
-
-def _single(kind: str, scores: Sequence[str | None] = (None,)) -> Callable[[Task], tuple[Spec, ...]]:
-    return lambda task: tuple(task.spec(kind, where, score) for where in task.members for score in scores)
-
-
-def _growth_specs(task: Task) -> tuple[Spec, ...]:
-    return tuple(task.spec("complexity", task.members[0], variant=axis) for axis in AXES)
+def _each(entries: Callable[[Task, Spec], Cell]) -> Callable[[Task, Store], Entries]:
+    """Return how cells are computed that need no stored ones."""
+    return lambda task, _: ((spec, entries(task, spec)) for spec in task.specs)
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "search": _Kind(_search_specs, _found, 1.0),
-    "accuracy": _Kind(_accuracy_specs, _searched, 1.0),
-    "beyond": _Kind(_single("beyond", SCORES), _searched, 1.0),
-    "solve": _Kind(_single("solve"), _solve, 1.0),
-    "coverage": _Kind(_single("coverage"), _coverage, 8.0),
-    "theorems": _Kind(_single("theorems"), _theorems, 0.2),
-    "time": _Kind(_single("time"), _time, 1.0),
-    "complexity": _Kind(_growth_specs, _complexity, 1.0),
+    "search": _Kind(_found, searched=True),
+    "accuracy": _Kind(_searched, searched=True),
+    "beyond": _Kind(_searched, searched=True),
+    "solve": _Kind(_each(lambda task, spec: solve_cell(task.setting((spec.n_train, spec.seed))))),
+    "coverage": _Kind(_each(lambda task, spec: coverage_cell(task.problem, spec.n_train, REPETITIONS)), 8.0),
+    "theorems": _Kind(_theorems, 0.2),
+    "time": _Kind(_time),
+    "complexity": _Kind(_each(lambda task, spec: growth_cell(task.method, spec.variant)), variants=AXES),
 }

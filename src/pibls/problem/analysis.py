@@ -14,7 +14,7 @@ from pibls.problem.places import Across
 from pibls.problem.problem import Problem
 from pibls.problem.shocks import fronts_of
 from pibls.problem.statements import Statement
-from pibls.problem.switches import Switching, fluxes_of, has_branches
+from pibls.problem.switches import Switching, has_branches
 
 
 def analysis_of(problem: Problem) -> Analysis:
@@ -59,7 +59,7 @@ class Analysis:
     @property
     def fluxes(self) -> tuple[Form | None, ...]:
         """The flux along the normal by each equation that is written as a divergence, as a form."""
-        return self.problem.once(fluxes_of)
+        return self.problem.laws.fluxes
 
     @cached_property
     def flowing(self) -> dict[tuple[str, int], int]:

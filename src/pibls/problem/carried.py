@@ -44,13 +44,8 @@ def carried_curves(problem: Problem) -> tuple[Traced, ...]:
     return _Carrying(problem, equations[0]).curves
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """A place on the boundary from which a family of characteristics leads inside, and whether a value jumps there."""
-
-    family: Directions
-    place: FloatArray
-    jumps: bool
+# A family of characteristics, a place on the boundary from which it leads inside, and whether a value jumps there.
+_Start = tuple[Directions, FloatArray, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +85,12 @@ class _Carrying:
         found: dict[tuple[int, bytes], Traced] = {}
         grain = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
         while waiting and len(found) < MOST_EDGES:
-            start = waiting.popleft()
-            key = self.families.index(start.family), np.round(start.place / grain).tobytes()
-            if key in found or (curve := traced(start.family, start.place, jumps=start.jumps)) is None:
+            family, place, jumps = waiting.popleft()
+            key = self.families.index(family), np.round(place / grain).tobytes()
+            if key in found or (curve := traced(family, place, jumps=jumps)) is None:
                 continue
             found[key] = curve
-            waiting.extend(self._continued(start.family, curve))
+            waiting.extend(self._continued(family, curve))
         return tuple(found.values())
 
     def _starts(self) -> Iterator[_Start]:
@@ -121,7 +116,7 @@ class _Carrying:
         """
         own = [family for family in self.families if family.enters(place, normals)]
         known = len(own) == 1 and (self.equation.form.order == 1 or own[0].constant is not None)
-        yield from (_Start(family, place, jumps and known) for family in own)
+        yield from ((family, place, jumps and known) for family in own)
 
     def _zeros(self, factor: sp.Expr, patch: Any) -> list[float]:
         """Return the zeros of an expression strictly within a patch, by its parameter."""
@@ -145,9 +140,9 @@ class _Carrying:
         ):
             return
         if any(isinstance(s.place, Opposite) for s in self.problem.statements):
-            yield _Start(family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), curve.jumps)
+            yield family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), curve.jumps
         else:
-            yield from (_Start(other, curve.end, curve.jumps) for other in self.families if other is not family)
+            yield from ((other, curve.end, curve.jumps) for other in self.families if other is not family)
 
 
 def _jumps(statement: Statement, patch: Any, place: float) -> bool:

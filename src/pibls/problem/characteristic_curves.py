@@ -132,16 +132,8 @@ def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | No
 
         leaves.terminal = True  # type: ignore[attr-defined]
         until = float(bounds[axis, 1 if rising else 0])
-        run = solve_ivp(
-            rate,
-            (float(start[axis]), until),
-            [start[other]],
-            "DOP853",
-            dense_output=True,
-            events=leaves,
-            rtol=ROUNDING,
-            atol=ROUNDING * span,
-        )
+        options = {"dense_output": True, "events": leaves, "rtol": ROUNDING, "atol": ROUNDING * span}
+        run = solve_ivp(rate, (float(start[axis]), until), [start[other]], "DOP853", **options)
     except ProblemError:
         return None
     if not run.success or run.sol is None:

@@ -59,10 +59,8 @@ def complex_parts(expression: Any) -> tuple[sp.Expr, sp.Expr]:
     if not isinstance(expression, sp.Expr):
         raise ProblemError(f"A complex value must be a number or an expression. Got {shorten(expression)} instead.")
     expression = expression.doit()
-    slots = {node: sp.Dummy(real=True) for node in expression.atoms(sp.Derivative)}
-    slots |= {node: sp.Dummy(real=True) for node in expression.atoms(Field)}
-    plain = expression.xreplace({node: slots[node] for node in slots if isinstance(node, sp.Derivative)})
-    real, imaginary = plain.xreplace(slots).as_real_imag()
+    slots = {node: sp.Dummy(real=True) for node in expression.atoms(sp.Derivative, Field)}
+    real, imaginary = expression.xreplace(slots).as_real_imag()
     back = {slot: node for node, slot in slots.items()}
     if any(own.has(sp.re, sp.im, sp.arg) for own in (real, imaginary)):
         raise ProblemError(f"The real and imaginary parts of {text(expression)} are not known. Write both out.")

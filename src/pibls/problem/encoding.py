@@ -40,18 +40,18 @@ SCALARS = (
     *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt),
 )
 """The functions of numbers that problem files can name."""
-_TESTS = {cls.__name__: cls for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
-_FUNCTIONS = _TESTS | {
-    cls.__name__: cls
-    for cls in (
-        *(*SCALARS, sp.Mod, sp.factorial, sp.Add, sp.Mul, sp.Pow),
-        *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
+_TESTS, _NUMBERS, _OPERATORS = (
+    {cls.__name__: cls for cls in classes}
+    for classes in (
+        (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
+        (*SCALARS, sp.Mod, sp.factorial, sp.Add, sp.Mul, sp.Pow),
+        (Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
-}
+)
+_FUNCTIONS = _TESTS | _NUMBERS | _OPERATORS
 _LOGIC = {"And", "Or", "Not", "Xor"}
 # Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
 SEARCHING = {*_TESTS, "Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
-_OPERATORS = ("Laplacian", "Divergence", "NormalDerivative", "SpaceDerivative", "Flux", "Inside", "Outside")
 _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "EulerGamma": sp.EulerGamma, "GoldenRatio": sp.GoldenRatio,
     "true": sp.true, "false": sp.false,
@@ -105,12 +105,8 @@ def _write_float(number: sp.Float) -> list[Any]:
 
 
 def _write_unknown(symbol: Unknown) -> list[Any]:
-    settings = [] if symbol.settings == (None, None, None) else [_listed(value) for value in symbol.settings]
-    return ["unknown", symbol.name, *settings]
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    settings = symbol.settings if any(value is not None for value in symbol.settings) else ()
+    return ["unknown", symbol.name, *(list(value) if isinstance(value, tuple) else value for value in settings)]
 
 
 def _write_field(call: Field) -> list[Any]:
@@ -138,19 +134,8 @@ _WRITERS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
 def decode(
     tree: Any, coordinates: tuple[sp.Symbol, ...], functions: Mapping[str, Callable[..., Any]] | None = None
 ) -> sp.Basic:
-    """Return the expression that :func:`encode` wrote.
+    """Return the expression that :func:`encode` wrote; data functions that are not given are refused when called.
 
-    Parameters
-    ----------
-    tree
-        What :func:`encode` returned, perhaps after a trip through a file.
-    coordinates
-        The coordinates of the problem, by which names are looked up.
-    functions
-        Callables of the data functions, by name; one that is missing raises a clear error when it is called.
-
-    Examples
-    --------
     >>> x = sp.Symbol("x", real=True)
     >>> decode(["Mul", ["int", "2"], ["sin", ["coordinate", "x"]]], (x,))
     2*sin(x)
@@ -201,12 +186,13 @@ class _TreeReader:
         if not all(isinstance(argument, wanted) for argument in arguments):
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         measures = _measured(kind, parts)
-        settings = {"evaluate": False} if kind in SEARCHING else {}
         # SymPy only writes a sum down; a step it looks for.
-        made = replace(measures, expression=_FUNCTIONS[kind](*arguments)) if kind == "Add" else measures
-        if is_unsure(kind, parts, made):
+        if kind == "Add":
+            measures = replace(measures, expression=sp.Add(*arguments))
+        if is_unsure(kind, parts, measures):
             raise _too_large(kind, parts, "what double precision knows of a constant")
-        return made if kind == "Add" else replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
+        settings = {"evaluate": False} if kind in SEARCHING else {}
+        return measures if kind == "Add" else replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
 
     def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:
         """Read a data function, bound to its callable if one was given."""
@@ -271,9 +257,7 @@ def _measured(kind: str, parts: list[Measured], expression: Any = None) -> Measu
         raise _too_large(kind, parts, f"{_NODES} parts")
     if kind == "Pow" and len(parts) == 2:
         _check_power(*parts)
-    is_number = kind in _FUNCTIONS and kind not in _OPERATORS and kind not in _TESTS
-    number = _number(kind, parts) if is_number else None
-    return Measured(expression, number, size)
+    return Measured(expression, _number(kind, parts) if kind in _NUMBERS else None, size)
 
 
 def _check_power(base: Measured, exponent: Measured) -> None:

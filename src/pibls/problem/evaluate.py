@@ -13,10 +13,10 @@ from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
-from pibls.problem.open_numbers import refuse_open
 from pibls.problem.printing import text
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
+from pibls.problem.unknown_numbers import refuse_open
 
 
 class Within(sp.Expr):  # type: ignore[misc]

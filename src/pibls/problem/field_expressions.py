@@ -15,10 +15,10 @@ from pibls.problem.complex_fields import complex_parts
 from pibls.problem.conditions import residual_of
 from pibls.problem.evaluate import Function, compile_function, switched_at
 from pibls.problem.interface import Flux, Inside, Side
+from pibls.problem.lowered_equations import checked
 from pibls.problem.lowering import MultiIndex, slots_of
 from pibls.problem.operators import resolve
 from pibls.problem.problem import Problem
-from pibls.problem.statements import checked
 from pibls.problem.symbols import Field, Normal
 
 State = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]], float], Sequence[FloatArray]]

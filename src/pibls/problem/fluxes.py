@@ -14,6 +14,7 @@ from pibls.errors import ProblemError
 from pibls.problem.conditions import residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
+from pibls.problem.lowered_equations import lowered
 from pibls.problem.lowering import Form
 from pibls.problem.measured import expanded
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
@@ -85,6 +86,12 @@ class Laws:
     def forms(self) -> tuple[Form, ...]:
         """The equations as forms."""
         return tuple(statement.form for statement in self.statements)
+
+    @cached_property
+    def fluxes(self) -> tuple[Form | None, ...]:
+        """The flux along the normal by each equation that is written as a divergence, as a form."""
+        given = [normal_flux(equation, self.domain.space) for equation in self.given]
+        return tuple(None if own is None else lowered(own, self.domain, "the flux", normals=True) for own in given)
 
     @cached_property
     def carriers(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -98,6 +98,12 @@ class Form:
         """Return the same terms with another source."""
         expression, residual = (own - self.source + source for own in (self.expression, self.residual))
         return replace(self, expression=expression, residual=residual, source=source)
+
+    def with_values(self, values: Mapping[sp.Expr, sp.Expr]) -> Form:
+        """Return the same terms with values in the place of symbols."""
+        terms = tuple(replace(term, coefficient=term.coefficient.xreplace(values)) for term in self.terms)
+        expression, residual, source = (own.xreplace(values) for own in (self.expression, self.residual, self.source))
+        return replace(self, expression=expression, residual=residual, terms=terms, source=source)
 
     @property
     def needs_normals(self) -> bool:

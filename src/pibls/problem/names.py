@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from pibls.errors import ProblemError
 from pibls.problem.domain import DomainLike
+from pibls.problem.lowered_equations import other_coordinates
 from pibls.problem.printing import text
-from pibls.problem.statements import Statement, other_coordinates
+from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field
 from pibls.problem.unknown_numbers import Unknown
 
 Statements = tuple[Statement, ...]
 
 
+def nodes_of(statements: Iterable[Statement], kind: type) -> list[Any]:
+    """Return the symbols or calls of a kind that statements contain, by name."""
+    return sorted({node for s in statements for form in s.forms for node in form.expression.atoms(kind)}, key=str)
+
+
 def find_fields(statements: Statements) -> tuple[Field, ...]:
     """Return the fields in the order in which equations and conditions name them."""
     found: dict[str, Field] = {}
-    for statement in statements:
-        for unknown in sorted({call for form in statement.forms for call in form.expression.atoms(Field)}, key=str):
-            if found.setdefault(unknown.label, unknown) != unknown:
-                one, other = found[unknown.label], unknown
-                what = f"{one} and {other}" if str(one) != str(other) else f"{one} with different priors or starts"
-                raise ProblemError(
-                    f"The name {unknown.label!r} stands for two fields, {what}; give them different names, or use "
-                    "what one call of pibls.field returned."
-                )
-    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
-    if clash := sorted(data & set(found)):
+    for unknown in (call for statement in statements for call in nodes_of([statement], Field)):
+        if found.setdefault(unknown.label, unknown) != unknown:
+            one, other = found[unknown.label], unknown
+            what = f"{one} and {other}" if str(one) != str(other) else f"{one} with different priors or starts"
+            raise ProblemError(
+                f"The name {unknown.label!r} stands for two fields, {what}; give them different names, or use "
+                "what one call of pibls.field returned."
+            )
+    if clash := sorted({call.label for call in nodes_of(statements, Data)} & set(found)):
         raise ProblemError(f"The name {clash[0]!r} stands for a field and for a data function; rename one of them.")
     return tuple(found.values())
 
 
 def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: DomainLike) -> tuple[Unknown, ...]:
     """Return the unknown numbers, by name."""
-    forms = [form for statement in statements for form in statement.forms]
-    symbols = {s for form in forms for s in form.expression.free_symbols if isinstance(s, Unknown)}
     found: dict[str, Unknown] = {}
-    for symbol in sorted(symbols, key=str):
+    for symbol in nodes_of(statements, Unknown):
         if found.setdefault(symbol.name, symbol) != symbol:
             raise ProblemError(
                 f"The name {symbol.name!r} stands for two unknown numbers with different settings; use what one call "
                 "of pibls.unknown returned."
             )
-    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
-    taken = {f.label for f in fields} | {s.name for s in domain.coordinates} | data
+    taken = {call.label for call in (*fields, *nodes_of(statements, Data))} | {s.name for s in domain.coordinates}
     if clash := sorted(taken & set(found)):
         raise ProblemError(
             f"The name {clash[0]!r} stands for an unknown number and for something else; rename one of them."

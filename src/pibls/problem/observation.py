@@ -162,12 +162,7 @@ class Observation:
 
     @classmethod
     def from_csv(
-        cls,
-        path: str | os.PathLike[str],
-        u: Any,
-        values: str | None = None,
-        noise: Any = None,
-        **settings: Any,
+        cls, path: str | os.PathLike[str], u: Any, values: str | None = None, noise: Any = None, **settings: Any
     ) -> Observation:
         r"""Return measurements at points from the columns of a CSV file.
 

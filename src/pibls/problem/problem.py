@@ -18,13 +18,21 @@ from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import Laws
 from pibls.problem.interface import AnyCondition, Interface
-from pibls.problem.names import described, find_fields, find_functions, find_numbers
-from pibls.problem.open_numbers import OpenNumber, condition_with, numbers_for, open_in, put_into, refuse_open
+from pibls.problem.lowered_equations import lowered
+from pibls.problem.names import described, find_fields, find_functions, find_numbers, nodes_of
 from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
-from pibls.problem.statements import Statement, condition_statements, lowered
+from pibls.problem.statements import Statement, condition_statements
 from pibls.problem.symbols import Data, Field
-from pibls.problem.unknown_numbers import Unknown
+from pibls.problem.unknown_numbers import (
+    OpenNumber,
+    Unknown,
+    condition_with,
+    numbers_for,
+    open_in,
+    put_into,
+    refuse_open,
+)
 
 Found = TypeVar("Found")
 
@@ -232,8 +240,7 @@ class Problem:
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Functions known only as Python callables, by name."""
-        nodes = {n for own in self.statements for form in own.forms for n in form.expression.atoms(Data)}
-        return {n.label: n for n in sorted(nodes, key=str)}
+        return {call.label: call for call in nodes_of(self.statements, Data)}
 
     @cached_property
     def _exact_functions(self) -> Mapping[str, Function]:
@@ -273,6 +280,8 @@ class Problem:
         for name in ("equations", "domain", "conditions", "exact", "truth", "fields", "unknown_functions"):
             result._set(name, known.get(name, getattr(self, name)))
         result._set("statements", tuple(statements))
+        if equations is None and tuple(s for s in statements if s.is_equation) == self.laws.statements:
+            result._set("laws", self.laws)
         result._set("parameters", find_numbers(result.statements, self.fields, self.domain))
         if equations is not None:
             result._set("equations", tuple(equations))

@@ -17,11 +17,9 @@ from sympy.core.relational import Relational
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.fluxes import normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
-from pibls.problem.statements import lowered
 from pibls.quadrature.roots import bracketed
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
@@ -138,7 +136,7 @@ class Switching:
         [True, False, False]
         """
         space, time = len(self.problem.domain.space), self.problem.domain.time
-        for equation, flux in zip(self.problem.laws.statements, self.problem.once(fluxes_of), strict=True):
+        for equation, flux in zip(self.problem.laws.statements, self.problem.laws.fluxes, strict=True):
             form = equation.form
             if form.order == 2 and flux is None and _top_jumps(form, space):
                 untold = f"Where its coefficients jump, {equation.name} does not say "
@@ -158,7 +156,7 @@ class Switching:
     def hidden(self) -> str:
         """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
         domain, equations = self.problem.domain, self.problem.laws.statements
-        for statement, flux in zip(equations, self.problem.once(fluxes_of), strict=True):
+        for statement, flux in zip(equations, self.problem.laws.fluxes, strict=True):
             form = statement.form
             for term in form.terms:
                 edges = _edges([term.coefficient]) if term.order == form.order else []
@@ -197,15 +195,8 @@ class Switching:
         The term may be a source alone, as a magnetisation or the strain of a heated part; its derivative is zero on
         either side, so that the equation itself does not show it.
         """
-        pairs = zip(self.problem.equations, self.problem.once(fluxes_of), strict=True)
+        pairs = zip(self.problem.equations, self.problem.laws.fluxes, strict=True)
         return [flux.residual for equation, flux in pairs if flux is not None and has_branches(equation)]
-
-
-def fluxes_of(problem: Problem) -> tuple[Form | None, ...]:
-    """Return the flux along the normal by each equation that is written as a divergence, as a form."""
-    domain = problem.domain
-    given = [normal_flux(equation, domain.space) for equation in problem.equations]
-    return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:

@@ -57,7 +57,8 @@ def wave(speed: float = 2) -> Problem:
     return Problem(sp.Eq(u.diff(t, 2), c**2 * u.diff(x, 2)), SPACE_TIME, conditions, exact=exact)
 
 
-def _periodic_transport(low: sp.Expr, high: sp.Expr, end: sp.Expr, speed: sp.Expr, wave_number: sp.Expr) -> Problem:
+def periodic_transport(low: sp.Expr, high: sp.Expr, end: sp.Expr, speed: sp.Expr, wave_number: sp.Expr) -> Problem:
+    """Return u_t + c u_x = 0 on (low, high) × (0, end), periodic, from u = sin kx."""
     domain = Interval((x, low, high)) * TimeInterval(t, 0, end)
     conditions = (Periodic(u, x), Initial(u, sp.sin(wave_number * x)))
     exact = sp.sin(wave_number * (x - speed * t))
@@ -74,7 +75,7 @@ def periodic_advection() -> Problem:
     >>> periodic_advection().conditions
     (Periodic(u in x), Initial(u = sin(pi*x) on initial time))
     """
-    return _periodic_transport(sp.Integer(-1), sp.Integer(1), sp.S.Half, sp.Integer(1), sp.pi)
+    return periodic_transport(sp.Integer(-1), sp.Integer(1), sp.S.Half, sp.Integer(1), sp.pi)
 
 
 def advection_beta(beta: float = 40) -> Problem:
@@ -94,7 +95,7 @@ def advection_beta(beta: float = 40) -> Problem:
     -sin(30*t - x)
     """
     speed = parameter("beta", beta, "advection_beta", minimum=0.1, maximum=1000)
-    return _periodic_transport(sp.Integer(0), 2 * sp.pi, sp.Integer(1), speed, sp.Integer(1))
+    return periodic_transport(sp.Integer(0), 2 * sp.pi, sp.Integer(1), speed, sp.Integer(1))
 
 
 def heat_2d() -> Problem:

@@ -12,6 +12,7 @@ from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.geometry import Interval, Rectangle, TimeInterval
 from pibls.problem import Dirichlet, Field, Initial, Mean, Neumann, Periodic, Problem, data, div, field, laplacian
+from pibls.problems.evolution import periodic_transport
 from pibls.problems.manufactured import SQUARE, UNIT, parameter, t, x, y
 from pibls.problems.spectral import cole_hopf, reference
 
@@ -149,9 +150,7 @@ def advection_long() -> Problem:
     >>> advection_long().domain.measure > 6000
     True
     """
-    domain = Interval((x, 0, 2 * sp.pi)) * TimeInterval(t, 0, 1000)
-    conditions = (Periodic(u, x), Initial(u, sp.sin(x)))
-    return Problem(sp.Eq(u.diff(t) + u.diff(x), 0), domain, conditions, exact=sp.sin(x - t))
+    return periodic_transport(sp.S.Zero, 2 * sp.pi, sp.Integer(1000), sp.S.One, sp.S.One)
 
 
 def heat_source() -> Problem:

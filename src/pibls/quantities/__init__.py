@@ -16,5 +16,5 @@ __all__ = [
     "integral",
     "maximum",
     "mean",
-    "minimum",
 ]
+__all__ += ["minimum"]

@@ -23,8 +23,6 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.json_records import Network
 
-__all__ = ["Bounded", "RulePoints", "Patchwork"]
-
 BOXED = 3  # coordinates in which places are divided into boxes
 EDGE = 1e-10  # share of an integral to which ends of lines in a box are found; boxes that agree as well are not halved
 _MORE = 4  # points along an axis that the better of two rules has more
@@ -146,11 +144,7 @@ class Patchwork:
             found.append(replace(box, cuts=cuts, held=held))
         if self.place.part is not None:
             return [box for box in found if box.held]
-        return [box for box in found if box.is_cut or self._holds(box)]
-
-    def _holds(self, box: Bounded) -> bool:
-        middle = (box.low + box.high)[None] / 2
-        return bool(self._inside(middle)[0])
+        return [box for box in found if box.is_cut or self._inside((box.low + box.high)[None] / 2)[0]]
 
     def _inside(self, X: FloatArray) -> Any:
         """Tell which points are in the domain and in the region."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -23,8 +22,6 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.json_records import Network
 
-__all__ = ["Events"]
-
 _PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
 _TOGETHER = 16  # of them that are looked at together
 
@@ -36,62 +33,58 @@ class TimeCourse(Protocol):
         """Return the values."""
 
 
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Finds when a function of time becomes zero, or a relation true."""
+def first_event(pair: SolutionPair, course: TimeCourse, *, relation: bool, name: str, doubt: float = 0.0) -> Quantity:
+    """Return the first time at which a course, known up to a doubt, becomes zero, or for a relation positive."""
+    times = _times(pair)
+    both = [_first(partial(course, number=k), times, relation) for k in range(len(pair.both))]
+    own, other = both[0], both[-1]
+    if own is None:
+        last = abs(float(course(times[-1:], 0)[0]))
+        event = name if relation else f"{name} = 0"
+        words = f"{event} does not happen up to the time {times[-1]:g}, when it is off by {last:.6g}"
+        return Quantity(np.inf, np.nan, None, words)
+    here = np.array([own])
+    if own == times[0]:
+        return pair.quantity(own, 0.0)
+    apart, size = abs(own - other) if other is not None else np.inf, 0.0
+    if pair.richer is not None:
+        width = PLAIN * (times[-1] - times[0])
+        ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
+        rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
+        gap = abs(float((course(here, 0) - course(here, 1))[0]))
+        apart = max(apart, max(gap, doubt) / abs(rise)) if rise else np.inf
+        size = float(np.abs(course(times[[0, -1]], 0)).max() / abs(rise)) if rise else 0.0
+    return pair.quantity(own, float(pair.error(apart, size)))
 
-    pair: SolutionPair
 
-    def of(self, course: TimeCourse, *, relation: bool, name: str, doubt: float = 0.0) -> Quantity:
-        """Return the first time at which a course, known up to a doubt, becomes zero, or for a relation positive."""
-        times = self._times()
-        both = [self._first(partial(course, number=k), times, relation) for k in range(len(self.pair.both))]
-        own, other = both[0], both[-1]
-        if own is None:
-            last = abs(float(course(times[-1:], 0)[0]))
-            event = name if relation else f"{name} = 0"
-            words = f"{event} does not happen up to the time {times[-1]:g}, when it is off by {last:.6g}"
-            return Quantity(np.inf, np.nan, None, words)
-        here = np.array([own])
-        if own == times[0]:
-            return self.pair.quantity(own, 0.0)
-        apart, size = abs(own - other) if other is not None else np.inf, 0.0
-        if self.pair.richer is not None:
-            width = PLAIN * (times[-1] - times[0])
-            ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
-            rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
-            gap = abs(float((course(here, 0) - course(here, 1))[0]))
-            apart = max(apart, max(gap, doubt) / abs(rise)) if rise else np.inf
-            size = float(np.abs(course(times[[0, -1]], 0)).max() / abs(rise)) if rise else 0.0
-        return self.pair.quantity(own, float(self.pair.error(apart, size)))
+def _times(pair: SolutionPair) -> FloatArray:
+    """Return times between which a solution changes little."""
+    low, high = pair.solution.problem.domain.bounds[-1]
+    every = [np.linspace(low, high, _FEWEST)]
+    for solution in pair.both:
+        own = _steps(solution.network, low, high)
+        every += [a + (b - a) * np.arange(_PER_STEP) / _PER_STEP for a, b in pairwise(own)]
+    return np.unique(np.concatenate(every))
 
-    def _times(self) -> FloatArray:
-        """Return times between which a solution changes little."""
-        low, high = self.pair.solution.problem.domain.bounds[-1]
-        every = [np.linspace(low, high, _FEWEST)]
-        for solution in self.pair.both:
-            own = _steps(solution.network, low, high)
-            every += [a + (b - a) * np.arange(_PER_STEP) / _PER_STEP for a, b in pairwise(own)]
-        return np.unique(np.concatenate(every))
 
-    def _first(self, course: Callable[[FloatArray], FloatArray], times: FloatArray, relation: bool) -> float | None:
-        values = np.empty(0)
-        # Some times after the other: what happens first may happen early.
-        for some in np.array_split(times, max(1, len(times) // _TOGETHER)):
-            values = np.append(values, course(some))
-            if not np.isfinite(values).all():
-                raise InputError("The expression of first_time is not finite at all times. Rewrite it.")
-            if relation and values[0] > 0.0:
-                return float(times[0])
-            # A value that is zero at the start becomes zero later on.
-            start = 1 if abs(values[0]) <= CLOSE * np.abs(values).max() else 0
-            signs = np.sign(values[start:])
-            changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
-            if len(changed):
-                k = start + int(changed[0])
-                root = bracketed(lambda t, _: course(t), times[k : k + 1], times[k + 1 : k + 2])
-                return float(root[0])
-        return None
+def _first(course: Callable[[FloatArray], FloatArray], times: FloatArray, relation: bool) -> float | None:
+    values = np.empty(0)
+    # Some times after the other: what happens first may happen early.
+    for some in np.array_split(times, max(1, len(times) // _TOGETHER)):
+        values = np.append(values, course(some))
+        if not np.isfinite(values).all():
+            raise InputError("The expression of first_time is not finite at all times. Rewrite it.")
+        if relation and values[0] > 0.0:
+            return float(times[0])
+        # A value that is zero at the start becomes zero later on.
+        start = 1 if abs(values[0]) <= CLOSE * np.abs(values).max() else 0
+        signs = np.sign(values[start:])
+        changed = np.flatnonzero((signs[1:] > 0) & (signs[:-1] <= 0) if relation else signs[1:] * signs[:-1] <= 0)
+        if len(changed):
+            k = start + int(changed[0])
+            root = bracketed(lambda t, _: course(t), times[k : k + 1], times[k + 1 : k + 2])
+            return float(root[0])
+    return None
 
 
 def _steps(network: Network, low: float, high: float) -> FloatArray:
@@ -103,22 +96,34 @@ def _steps(network: Network, low: float, high: float) -> FloatArray:
     return np.array([low, high])
 
 
+def mean_in_time(
+    pair: SolutionPair,
+    expression: Expression,
+    points: FloatArray,
+    weights: FloatArray,
+    outward: FloatArray | None = None,
+) -> TimeCourse:
+    """Return the mean of an expression over points of space as a course."""
+
+    def course(times: FloatArray, number: int) -> FloatArray:
+        X = np.column_stack([np.tile(points, (len(times), 1)), np.repeat(times, len(points))])
+        normals = None if outward is None else np.tile(outward, (len(times), 1))
+        inward = None if normals is None else -normals
+        values = pair.values(pair.both[number], expression, X, normals, inward)
+        return np.asarray(values.reshape(len(times), -1) @ weights)
+
+    return course
+
+
 def in_time(pair: SolutionPair, expression: Expression, point: FloatArray | None) -> TimeCourse:
     """Return an expression as a course, at a point of space if it depends on that."""
-    time = expression.coordinates[-1]
-    space = expression.coordinates[:-1]
+    *space, time = expression.coordinates
     if point is None and expression.free - {time}:
         raise InputError(
             f"first_time needs one number at every time, and the expression depends on {', '.join(map(str, space))}. "
             "Say at=(...), a point of space, or over=..., a region or part of which the mean counts."
         )
-    fixed = np.zeros(len(space)) if point is None else point
-
-    def course(times: FloatArray, number: int) -> FloatArray:
-        X = np.column_stack([np.tile(fixed, (len(times), 1)), times])
-        return pair.values(pair.both[number], expression, X)
-
-    return course
+    return mean_in_time(pair, expression, np.zeros((1, len(space))) if point is None else point[None], np.ones(1))
 
 
 def is_relation(expression: Any) -> bool:

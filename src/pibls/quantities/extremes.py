@@ -23,8 +23,6 @@ from pibls.quantities.where import Where
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 
-__all__ = ["Extremes"]
-
 _FEWEST_BOXES = 64  # for a network that has no cells
 _TRIED = 12  # boxes and pieces in which the best candidate is improved
 _ROUNDS = 27  # halvings of steps: more would be below rounding
@@ -42,23 +40,23 @@ class _Chart:
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """The largest values at one place of a solution; the smallest are those of the negative."""
+    """Looks for the largest value of an expression times a sign at one place of a solution."""
 
     pair: SolutionPair
     place: Where
+    expression: Expression
+    sign: float
 
-    def of(self, expression: Expression, sign: float) -> Quantity:
-        """Return the largest value of an expression times a sign."""
+    def found(self) -> Quantity:
+        """Return the largest value, times the sign."""
+        sign, expression = self.sign, self.expression
         if len(self.place.domain.coordinates) > BOXED or self.place.domain.atoms is not None:
             raise InputError(
                 f"Largest and smallest values are found in up to {BOXED} coordinates, on domains with an inside. Got "
                 f"{self.place.domain}; use value(expression) at points instead."
             )
-        groups = [[] if expression.needs_normals else self._boxes, self._pieces]
-        search = _Summits(self.pair, self.place, expression, sign)
-        tables = [search.table(charts) for charts in groups]
-        endless = None if expression.needs_normals else search.resolved(groups, tables)
-        found = [search.highest(k, groups, tables) for k in range(len(self.pair.both))]
+        endless = None if expression.needs_normals else self._resolved()
+        found = [self._highest(k) for k in range(len(self.pair.both))]
         (value, X, inward), (other, _, _) = found[0], found[-1]
         if endless is not None:
             return Quantity(sign * value, np.inf, endless, "values grow without bound towards this place")
@@ -88,39 +86,24 @@ class Extremes:
         return work
 
     @cached_property
-    def _boxes(self) -> list[_Chart]:
-        return [] if self.place.part is not None else [self._box(box) for box in self._work.boxes]
+    def _groups(self) -> list[list[_Chart]]:
+        """Boxes, unless the expression is one of surfaces, and pieces of surfaces."""
+        whole = self.place.part is None and not self.expression.needs_normals
+        pieces = [piece for box in self._work.boxes for piece in (box.held or box.cuts)]
+        return [[_of_box(box) for box in self._work.boxes] if whole else [], [_of_piece(piece) for piece in pieces]]
 
     @cached_property
-    def _pieces(self) -> list[_Chart]:
-        pieces = [piece for box in self._work.boxes for piece in (box.held or box.cuts)]
-        return [self._piece(piece) for piece in pieces]
-
-    def _box(self, box: Bounded) -> _Chart:
-        middle, half = (box.low + box.high) / 2, (box.high - box.low) / 2
-
-        def at(U: FloatArray) -> tuple[FloatArray, FloatArray]:
-            X = box.low + (box.high - box.low) * U
-            return X, (middle - X) / half
-
-        return _Chart(len(box.low), at)
-
-    def _piece(self, piece: Piece) -> _Chart:
-        def at(U: FloatArray) -> tuple[FloatArray, FloatArray]:
-            X, normals, _ = piece.patch.at(piece.box[:, 0] + (piece.box[:, 1] - piece.box[:, 0]) * U)
-            return X, -normals
-
-        return _Chart(len(piece.box), at, is_surface=True)
-
-
-@dataclass(frozen=True, eq=False)
-class _Summits:
-    """Looks for the largest value of an expression times a sign."""
-
-    pair: SolutionPair
-    place: Where
-    expression: Expression
-    sign: float
+    def _tables(self) -> list[FloatArray]:
+        """The values of both solutions on a grid in every chart of each group: shape (2, charts, points)."""
+        found = []
+        for charts in self._groups:
+            both = [np.empty((0, 1))]
+            if charts:
+                U = np.tile(self._grid(charts), (len(charts), 1))
+                numbers = range(len(self.pair.both))
+                both = [self._heights(number, charts, U).reshape(len(charts), -1) for number in numbers]
+            found.append(np.stack([both[0], both[-1]]))
+        return found
 
     def _heights(self, number: int, charts: Sequence[_Chart], U: FloatArray) -> FloatArray:
         """Return the values of a solution in charts, each of which has as many rows; nothing is high outside."""
@@ -147,21 +130,11 @@ class _Summits:
     def _grid(self, charts: Sequence[_Chart]) -> FloatArray:
         return tensor(*[(self._side, self._side)] * charts[0].parameters)[0]
 
-    def table(self, charts: Sequence[_Chart]) -> FloatArray:
-        """Return the values of both solutions on a grid in every chart: shape (2, charts, points)."""
-        if not charts:
-            return np.empty((2, 0, 1))
-        U = np.tile(self._grid(charts), (len(charts), 1))
-        both = [self._heights(number, charts, U).reshape(len(charts), -1) for number in range(len(self.pair.both))]
-        return np.stack([both[0], both[-1]])
-
-    def highest(
-        self, number: int, groups: Sequence[Sequence[_Chart]], tables: Sequence[FloatArray]
-    ) -> tuple[float, FloatArray, FloatArray]:
+    def _highest(self, number: int) -> tuple[float, FloatArray, FloatArray]:
         """Return the largest value of a solution, its place, and the way inwards."""
         top = (-np.inf, np.empty((1, 0)), np.empty((1, 0)))
-        for charts, both in zip(groups, tables, strict=True):
-            if not len(charts):
+        for charts, both in zip(self._groups, self._tables, strict=True):
+            if not charts:
                 continue
             table, grid, p = both[number], self._grid(charts), charts[0].parameters
             tried = np.argsort(-table.max(axis=1), kind="stable")[:_TRIED]
@@ -178,13 +151,13 @@ class _Summits:
             raise InputError(f"There is nothing of {self.place.name} in the domain. Give another 'over'.")
         return top
 
-    def resolved(self, groups: Sequence[Sequence[_Chart]], tables: Sequence[FloatArray]) -> FloatArray | None:
+    def _resolved(self) -> FloatArray | None:
         """Leave values out of tables that cells do not resolve; return a place towards which they grow without bound.
 
         In the smallest cells around a singular point derivatives are noise, in which solutions do not agree. What they
         tend to is seen farther away.
         """
-        network = self.pair.finest
+        network, groups, tables = self.pair.finest, self._groups, self._tables
         if self.pair.richer is None or not isinstance(network, CellNetwork) or not len(self._space):
             return None
         for _ in range(sum(map(len, groups))):
@@ -244,3 +217,21 @@ class _Summits:
             return None
         growth = -np.diff(np.log2(heights)) if min(heights) > 0.0 else np.zeros(_RINGS)
         return first, bool(growth.min() > 0.0 and growth[0] >= MOST * growth[-1])
+
+
+def _of_box(box: Bounded) -> _Chart:
+    middle, half = (box.low + box.high) / 2, (box.high - box.low) / 2
+
+    def at(U: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X = box.low + (box.high - box.low) * U
+        return X, (middle - X) / half
+
+    return _Chart(len(box.low), at)
+
+
+def _of_piece(piece: Piece) -> _Chart:
+    def at(U: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X, normals, _ = piece.patch.at(piece.box[:, 0] + (piece.box[:, 1] - piece.box[:, 0]) * U)
+        return X, -normals
+
+    return _Chart(len(piece.box), at, is_surface=True)

@@ -13,8 +13,6 @@ from pibls.quantities.quantity import Quantity
 from pibls.quantities.values import ValueFunction
 from pibls.solution import Solution
 
-__all__ = ["Goal", "asked", "first_time", "flow", "integral", "maximum", "mean", "minimum"]
-
 
 @dataclass(frozen=True, eq=False)
 class Goal:

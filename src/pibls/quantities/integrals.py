@@ -18,8 +18,6 @@ from pibls.quantities.where import Where
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 
-__all__ = ["Integrals"]
-
 _ROUNDS, _MOST = 6, 400_000  # halvings of boxes in which two rules disagree, and points in all
 _SCATTERED = 2**14  # points in more coordinates than boxes are for
 

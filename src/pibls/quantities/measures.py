@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points
+from pibls.checks import check_points
 from pibls.errors import InputError
 from pibls.geometry import Domain
 from pibls.problem import Field
@@ -17,7 +17,7 @@ from pibls.problem.complex_fields import complex_parts
 from pibls.problem.field_expressions import Expression
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
-from pibls.quantities.events import Events, TimeCourse, in_time, is_relation
+from pibls.quantities.events import TimeCourse, first_event, in_time, is_relation, mean_in_time
 from pibls.quantities.extremes import Extremes
 from pibls.quantities.integrals import Integrals
 from pibls.quantities.pair import SolutionPair
@@ -25,8 +25,6 @@ from pibls.quantities.quantity import Quantity
 from pibls.quantities.values import ValueFunction
 from pibls.quantities.where import where_of
 from pibls.solution import Solution
-
-__all__ = ["Measures"]
 
 _RULES = 4  # for means in time: each is made at the event that the one before finds
 
@@ -56,21 +54,17 @@ class Measures:
         made = [ValueFunction(self.pair, self.pair.expression(part, "value"), text(expression)) for part in parts]
         return replace(made[0], imaginary=made[1]) if len(made) > 1 else made[0]
 
-    def integral(self, expression: Any, over: Any, at: Any) -> Quantity:
-        """Return the integral of an expression."""
-        place = where_of(self.domain, over, at, "integral")
-        return Integrals(self.pair, place).of(self.pair.expression(expression, "integral"))
-
-    def mean(self, expression: Any, over: Any, at: Any) -> Quantity:
-        """Return the mean of an expression."""
-        place = where_of(self.domain, over, at, "mean")
-        return Integrals(self.pair, place).of(self.pair.expression(expression, "mean"), mean=True)
+    def integral(self, expression: Any, over: Any, at: Any, *, mean: bool = False) -> Quantity:
+        """Return the integral of an expression, or its mean."""
+        owner = "mean" if mean else "integral"
+        place = where_of(self.domain, over, at, owner)
+        return Integrals(self.pair, place).of(self.pair.expression(expression, owner), mean=mean)
 
     def extreme(self, expression: Any, sign: float, over: Any, at: Any) -> Quantity:
         """Return the largest value of an expression, or with the other sign the smallest."""
         owner = "maximum" if sign > 0 else "minimum"
         place = where_of(self.domain, over, at, owner)
-        return Extremes(self.pair, place).of(self.pair.expression(expression, owner), sign)
+        return Extremes(self.pair, place, self.pair.expression(expression, owner), sign).found()
 
     def first_time(self, expression: Any, over: Any, at: Any) -> Quantity:
         """Return the first time at which an expression becomes zero, or a relation true."""
@@ -82,12 +76,12 @@ class Measures:
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
-            return Events(self.pair).of(in_time(self.pair, own, point), relation=relation, name=text(expression))
+            return first_event(self.pair, in_time(self.pair, own, point), relation=relation, name=text(expression))
         found = Quantity(float(np.mean(self.domain.bounds[-1])), np.inf)
         for _ in range(_RULES):
             when = found.value
             course, doubt = self._means(own, over, when)
-            found = Events(self.pair).of(course, relation=relation, name=text(expression), doubt=doubt)
+            found = first_event(self.pair, course, relation=relation, name=text(expression), doubt=doubt)
             if not abs(found.value - when) > found.error or not np.isfinite(found.value):
                 break
         return found
@@ -97,14 +91,8 @@ class Measures:
         place = where_of(self.domain, over, when, "first_time")
         integrals = Integrals(self.pair, place)
         points, weights, normals = integrals.rule(expression)
-
-        def course(times: FloatArray, number: int) -> FloatArray:
-            X = np.column_stack([np.tile(points, (len(times), 1)), np.repeat(times, len(points))])
-            outward = None if normals is None else np.tile(place.along(normals), (len(times), 1))
-            inward = None if outward is None else -outward
-            values = self.pair.values(self.pair.both[number], expression, X, outward, inward)
-            return np.asarray(values.reshape(len(times), -1) @ weights)
-
+        outward = None if normals is None else place.along(normals)
+        course = mean_in_time(self.pair, expression, points, weights, outward)
         return course, integrals.of(expression, mean=True).error
 
     def flow(self, part: Any, field: Any, at: Any) -> Quantity:

@@ -17,7 +17,7 @@ from pibls.features.reference import orthonormal
 from pibls.geometry.across import BESIDE
 from pibls.problem import MultiIndex
 from pibls.problem.field_expressions import Expression
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.quantity import Quantity
 from pibls.refinement.standards import NEGLIGIBLE
@@ -25,8 +25,6 @@ from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.json_records import Network
 from pibls.solution.sizes import reference_sizes
-
-__all__ = ["SolutionPair"]
 
 _SAMPLES = 2000  # points at which two solutions are compared all over the domain
 _UNKNOWN = 12  # degree of a network that has none

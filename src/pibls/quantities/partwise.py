@@ -17,8 +17,6 @@ from pibls.quantities.boxwise import RulePoints
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 
-__all__ = ["Parts"]
-
 _FEWER = 2  # degrees that the worse of two rules integrates exactly
 
 

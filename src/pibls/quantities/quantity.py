@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pibls.checks import FloatArray
 from pibls.markup import facts
 
-__all__ = ["Quantity"]
-
 
 @dataclass(frozen=True, eq=False)
 class Quantity:

@@ -16,8 +16,6 @@ from pibls.quantities.quantity import Quantity
 from pibls.solution.celled import CellNetwork
 from pibls.solution.field_functions import gather, inside_of
 
-__all__ = ["ValueFunction", "errors_at"]
-
 _AROUND = 8  # points of a cell that tell how far two solutions are apart in it
 
 

@@ -14,8 +14,6 @@ from pibls.geometry import Box, Domain, Implicit, Interval, Part, Product, TimeI
 from pibls.geometry.patch import TimedPatch
 from pibls.problem import Interface
 
-__all__ = ["Where", "where_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Where:

@@ -16,7 +16,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from pibls.checks import FloatArray, cut
 from pibls.errors import InputError
 from pibls.problem.domain import DomainLike
-from pibls.report.drawing import INK, Picture
+from pibls.report.drawing import INK, Picture, fit_solid
 from pibls.report.outlines import curves_of, middle_of, named_parts
 from pibls.report.views import View
 from pibls.report.wording import lettered
@@ -118,7 +118,5 @@ def _draw_solid(axes: Any, domain: Any) -> None:
         facets = [corners for patch in part.patches if not patch.empty for corners in patch.facets(24)]
         style = {"facecolors": [colour], "edgecolors": "w", "linewidths": 0.1, "alpha": 0.75}
         axes.add_collection3d(Poly3DCollection(facets, label=name, **style))
-    for name, (low, high) in zip("xyz", domain.bounds, strict=False):
-        getattr(axes, f"set_{name}lim")(low, high)
-    axes.set_box_aspect(np.ptp(domain.bounds[:3], axis=1))
+    fit_solid(axes, domain)
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.15, 0.5))

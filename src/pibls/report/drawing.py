@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -150,8 +149,8 @@ def draw_lines(
         (grid,) = view.grids
         drawn.append(view.evaluate(quantity.function))
         label = quantity.name if len(views) == 1 else view.place
-        if quantity.band is not None:
-            low, high = (view.evaluate(partial(_end, quantity.band, end)) for end in (0, 1))
+        if (band := quantity.band) is not None:
+            low, high = view.evaluate(lambda X: band(X)[0]), view.evaluate(lambda X: band(X)[1])
             words = None if len(views) > 1 else "95 % band"
             axes.fill_between(grid, low, high, color=colour, alpha=0.2, linewidth=0, label=words)
         curves += axes.plot(grid, drawn[-1], color=colour, linewidth=2.0, label=label)
@@ -177,8 +176,11 @@ def draw_lines(
     return curves
 
 
-def _end(band: Callable[[FloatArray], tuple[FloatArray, FloatArray]], which: int, X: FloatArray) -> FloatArray:
-    return band(X)[which]
+def fit_solid(axes: Any, domain: Any) -> None:
+    """Give axes in space the limits and the proportions of a domain."""
+    for name, (low, high) in zip("xyz", domain.bounds, strict=False):
+        getattr(axes, f"set_{name}lim")(low, high)
+    axes.set_box_aspect(np.ptp(domain.bounds[:3], axis=1))
 
 
 def tell_status(figure: Any, solution: Solution) -> None:

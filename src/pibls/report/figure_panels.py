@@ -15,7 +15,16 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.report.colours import Scale, magnitude_scale, value_scale
-from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, extended, is_long, is_to_scale
+from pibls.report.drawing import (
+    Picture,
+    add_colour_bar,
+    draw_lines,
+    draw_map,
+    extended,
+    fit_solid,
+    is_long,
+    is_to_scale,
+)
 from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
 from pibls.report.panels import Panel, is_frames
@@ -60,7 +69,7 @@ def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
     return max(min(inner, height / shape) + margin, 0.6 * width), height + 0.8
 
 
-def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, list[list[Any]]]:
+def given_axes(rows: list[list[Panel]], axes: Any) -> tuple[Figure, list[list[Any]]]:
     """Return the user's axes in the shape of the panels."""
     try:
         flat = list(np.ravel(np.asarray(axes, dtype=object)))
@@ -69,7 +78,7 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
     count = sum(len(row) for row in rows)
     if len(flat) != count or not all(hasattr(item, "imshow") for item in flat):
         raise InputError(
-            f"The 'axes' parameter of {owner} must be {count} Matplotlib axes for the {count} panels of this picture. "
+            f"The 'axes' parameter of plot must be {count} Matplotlib axes for the {count} panels of this picture. "
             f"Got {shorten(axes)} instead. Leave it out for a new figure, or choose one panel with what= and field=."
         )
     remaining = iter(flat)
@@ -159,10 +168,9 @@ def draw_surfaces(domain: Any, quantities: list[PictureQuantity], n: int | None)
         shaded = colours.to_rgba(values)
         shaded[:, :3] *= light[:, None]
         axes.add_collection3d(Poly3DCollection(facets, facecolors=shaded, edgecolors=shaded, linewidths=0.3))
-        for name, symbol, (low, high) in zip("xyz", domain.coordinates, domain.bounds, strict=True):
-            getattr(axes, f"set_{name}lim")(low, high)
+        fit_solid(axes, domain)
+        for name, symbol in zip("xyz", domain.coordinates, strict=True):
             getattr(axes, f"set_{name}label")(symbol.name, style="italic")
-        axes.set_box_aspect(domain.bounds[:, 1] - domain.bounds[:, 0])
         axes.locator_params(nbins=4)
         axes.tick_params(labelsize=7)
         axes.set_title(quantity.title, fontsize=10)

@@ -63,7 +63,7 @@ def animate(
     rate = check_number("fps", fps, "animate", minimum=0, exclusive=True, maximum=1000)
     if n is not None:
         check_integer("n", n, "animate", minimum=2, maximum=4000)
-    if domain.time is None or not domain.space or getattr(domain, "atoms", None) is not None:
+    if domain.time is None or not domain.space or domain.atoms is not None:
         raise InputError(f"animate shows how a solution over space changes in time. Got one on {domain}; use plot().")
     low, high = domain.bounds[-1]
     times = np.linspace(low, high, count)

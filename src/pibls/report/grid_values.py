@@ -44,9 +44,9 @@ def axes_of(domain: DomainLike, n: int | None, given: Mapping[str, Any], owner: 
     if strange := sorted(set(given) - set(names)):
         raise InputError(f"{owner} takes values for the coordinates {', '.join(names)}. Got {strange[0]!r} instead.")
     count = _POINTS_PER_AXIS.get(len(names)) if n is None else check_integer("n", n, owner, minimum=2)
-    if getattr(domain, "atoms", None) is not None and (given or n is not None):
+    if domain.atoms is not None and (given or n is not None):
         raise InputError(f"{owner} gives the values at the points of a cloud, which has no grid. Leave out n and axes.")
-    if getattr(domain, "atoms", None) is not None or (count is None and set(given) != set(names)):
+    if domain.atoms is not None or (count is None and set(given) != set(names)):
         return None
     axes = {}
     for name, (low, high) in zip(names, domain.bounds, strict=True):
@@ -112,11 +112,6 @@ def columns(solution: Solution, n: int | None, given: Mapping[str, Any], owner: 
     """Return coordinates, fields and estimated errors on the part of a grid that is in the domain."""
     X = grid_points(solution.problem.domain, n, given, owner)
     return dict(zip(solution.coordinate_names, X.T, strict=True)) | values_at(solution, X)
-
-
-def to_pandas(solution: Solution, n: int | None, given: Mapping[str, Any]) -> Any:
-    """Return the table as a DataFrame."""
-    return installed("pandas", "to_pandas").DataFrame(columns(solution, n, given, "to_pandas"))
 
 
 def csv_text(heading: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -186,11 +181,6 @@ def spelled(name: str) -> str:
     return "".join(
         word if letter.isascii() else word.title() if letter.isupper() else word.lower() for word, letter in pairs
     )
-
-
-def to_netcdf(solution: Solution, path: str | Path, n: int | None, given: Mapping[str, Any]) -> Path:
-    """Write the values on a whole grid as netCDF."""
-    return write_netcdf(to_xarray(solution, n, given, "to_netcdf"), path)
 
 
 def write_netcdf(dataset: Any, path: str | Path) -> Path:

@@ -144,7 +144,7 @@ def _points(points: object, problem: Problem | None, seed: int | np.random.Gener
         rng = check_seed(seed, "metrics")
         if problem is None:
             return None
-        atoms: FloatArray | None = getattr(problem.domain, "atoms", None)
+        atoms: FloatArray | None = problem.domain.atoms
         return problem.domain.sample(POINTS, "uniform", rng) if atoms is None else atoms
     width = _width(points) if problem is None else len(problem.domain.coordinates)
     X = check_points("points", points, "metrics", width)
@@ -180,17 +180,14 @@ def _predicted(solution: Any, X: FloatArray | None) -> dict[str, FloatArray]:
         values = solution(X, outside="error")
     else:
         values = _evaluated("solution", solution, X)
-    entries = values if isinstance(values, Mapping) else {_single_name(solution): values}
+    name = "the solution"
+    if isinstance(solution, Solution | FieldFunction):
+        name = solution.field if isinstance(solution, FieldFunction) else solution.problem.field_names[0]
+    entries = values if isinstance(values, Mapping) else {name: values}
     if not entries:
         raise InputError("The 'solution' parameter of metrics is an empty mapping; give an entry for each field.")
     count = None if X is None else len(X)
     return {field_label(key): as_values("solution", entry, count, "metrics") for key, entry in entries.items()}
-
-
-def _single_name(solution: object) -> str:
-    if isinstance(solution, FieldFunction):
-        return solution.field
-    return solution.problem.field_names[0] if isinstance(solution, Solution) else "the solution"
 
 
 def _true(

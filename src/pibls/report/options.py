@@ -35,7 +35,7 @@ class Over:
 
     levels: Any = None
     walls: Callable[[View], FloatArray] | None = None  # where cells meet in a view
-    kinds: Callable[[FloatArray], FloatArray] | None = None  # which material is where
+    kinds: Any = None  # a number for each material as a function of points, if there are several
     arrows: Arrows | None = None
     streamlines: Arrows | None = None
     deformation: Deformation | None = None
@@ -44,10 +44,11 @@ class Over:
 
 def choose_over(solution: Solution, views: tuple[View, ...], **asked: Any) -> Over:
     """Return the overlays that were asked for."""
+    switching = analysis_of(solution.problem).switching
     over = Over(
         _check_levels(asked["levels"]),
         _check_cells(asked["cells"], solution, views),
-        _materials(solution),
+        switching.branch if switching is not None and switching.jumps else None,
         _check_arrows("arrows", asked["arrows"], solution, views),
         _check_arrows("streamlines", asked["streamlines"], solution, views),
         _check_deformed(asked["deformed"], solution, views),
@@ -119,13 +120,6 @@ def _check_deformed(value: Any, solution: Solution, views: tuple[View, ...]) -> 
             f"{', '.join(s.name for s in space)}. This problem has {len(fields)}; leave it out."
         )
     return Deformation(tuple(value_of(solution, fields[i]) for i in range(len(space))), scale)
-
-
-def _materials(solution: Solution) -> Any:
-    """Return a number for each material as a function of points, None where there is one."""
-    problem = solution.problem
-    switching = analysis_of(problem).switching
-    return switching.branch if switching is not None and switching.jumps else None
 
 
 def _check_cells(cells: object, solution: Solution, views: tuple[View, ...]) -> Any:

@@ -58,20 +58,19 @@ def choose_panels(
     field: Any,
     given: Any,
     views: tuple[View, ...],
-    owner: str,
     look: Look,
     *,
     residuals: bool,
 ) -> list[list[Panel]]:
     """Return the rows of panels of a picture."""
-    exact = exact_functions(solution, given, owner)
+    exact = exact_functions(solution, given)
     known: list[PictureQuantity] = []
     if isinstance(what, sp.Expr):
         kinds = ["value", *(["estimate"] if solution.richer is not None else [])]
         groups = [[of_expression(solution, kind, what, look)] for kind in kinds]
     else:
-        fields = choose_fields(solution, field, owner)
-        _check_kind(solution, what, field, exact, owner)
+        fields = choose_fields(solution, field, "plot")
+        _check_kind(solution, what, field, exact)
         kinds = _kinds(solution, views, bool(exact)) if what == "solution" else [what]
         groups = [quantities(solution, kind, fields, exact, look) for kind in kinds]
         known = quantities(solution, "exact", fields, exact) if exact and what == "solution" else []
@@ -92,16 +91,16 @@ def _kinds(solution: Solution, views: tuple[View, ...], known: bool) -> list[str
     return kinds
 
 
-def _check_kind(solution: Solution, what: str, field: Any, exact: Any, owner: str) -> None:
+def _check_kind(solution: Solution, what: str, field: Any, exact: Any) -> None:
     if what == "residual" and field is not None:
         raise InputError(
-            f"The 'field' parameter of {owner} has no meaning for what='residual': residuals belong to equations. "
-            "Leave it out to see that of every equation."
+            "The 'field' parameter of plot has no meaning for what='residual': residuals belong to equations. Leave it "
+            "out to see that of every equation."
         )
     if what in ("error", "exact") and not exact:
         raise InputError(
-            f"{owner} cannot draw what={what!r}: this problem has no exact solution. Give one as "
-            f"{owner}(..., exact=expression) or Problem(..., exact=expression), or draw what='estimate'."
+            f"plot cannot draw what={what!r}: this problem has no exact solution. Give one as "
+            "plot(..., exact=expression) or Problem(..., exact=expression), or draw what='estimate'."
         )
     if what == "estimate":
         richer_of(solution)

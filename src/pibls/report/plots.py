@@ -117,7 +117,7 @@ def plot(
         raise refusal("solution", "plot", "be a Solution", solution, "Use what solving a problem returned.")
     what, field, words = _subject(what, field, {"arrows": arrows, "streamlines": streamlines})
     if what == "fit":
-        from pibls.report.fits import draw_fit
+        from pibls.report.inverse_pictures import draw_fit
 
         return draw_fit(solution)
     if n is not None:
@@ -127,18 +127,18 @@ def plot(
     if check_flag("surface", surface):
         return _surface(solution, what, field, exact, look, n)
     domain = solution.problem.domain
-    views = choose_views(domain, at, n, "plot") if along is None else cut_views(domain, along, at, n, "plot")
+    views = choose_views(domain, at, n, "plot") if along is None else cut_views(domain, along, at, n)
     flags = {"cells": cells, "extremes": extremes, "deformed": deformed}
     over = choose_over(solution, views, levels=levels, arrows=arrows, streamlines=streamlines, **flags)
     more = check_flag("residuals", residuals)
-    rows = choose_panels(solution, what, field, exact, views, "plot", look, residuals=more)
+    rows = choose_panels(solution, what, field, exact, views, look, residuals=more)
     if ax is not None:
         rows, axes = [[_only(rows, count, axes)]], ax
     # Matplotlib takes a while to import, and most runs draw nothing.
     from pibls.report.drawing import tell_status
     from pibls.report.figure_panels import draw_panels, given_axes, new_figure
 
-    figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
+    figure, places = new_figure(rows) if axes is None else given_axes(rows, axes)
     draw_panels(rows, places, over)
     if axes is None:
         tell_status(figure, solution)
@@ -178,7 +178,7 @@ def _surface(solution: Solution, what: Any, field: Any, exact: Any, look: Look, 
     from pibls.report.drawing import tell_status
     from pibls.report.figure_panels import draw_surfaces
 
-    fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
+    fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact)
     single = isinstance(what, sp.Expr)
     drawn = (
         [of_expression(solution, "value", what, look)] if single else quantities(solution, what, fields, known, look)

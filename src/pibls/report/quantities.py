@@ -36,7 +36,7 @@ class PictureQuantity:
     magnitude: bool = False
     unit: str = ""
     colours: str | None = None
-    band: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None
+    band: Callable[[FloatArray], list[FloatArray]] | None = None
     steep: bool = False
     error: Evaluator | None = None
 
@@ -67,9 +67,9 @@ def choose_fields(solution: Solution, field: object, owner: str) -> tuple[str, .
     return (label,)
 
 
-def exact_functions(solution: Solution, exact: object, owner: str) -> dict[str, Evaluator]:
+def exact_functions(solution: Solution, exact: object) -> dict[str, Evaluator]:
     """Return the exact solution per field: the one given, that of the problem, or an empty mapping for none."""
-    problem = solution.problem
+    problem, owner = solution.problem, "plot"
     given = problem.exact if exact is None else exact
     if given is None:
         return {}
@@ -109,12 +109,16 @@ def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Eval
     if what == "solution":
         title = look.label or f"Solution {shown}"
         symbol = next(field for field in solution.problem.fields if field.label == name)
-        band, error = _band(solution, name), _error_of(solution, symbol)
+        band = None if solution.posterior is None else partial(band_of, solution, name)
+        error = _error_of(solution, symbol)
         return PictureQuantity(title, what, shown, values, False, look.unit, look.colours, band, error=error)
     if what == "exact":
         return PictureQuantity(f"Exact solution {shown}", what, shown, exact[name], False, look.unit, look.colours)
     if what == "deviation":
-        deviation = partial(_own, solution.standard_deviation, name)
+
+        def deviation(X: FloatArray) -> FloatArray:
+            return _own(solution.standard_deviation(X, outside="value"), name)
+
         return PictureQuantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
     if what == "estimate":
         return _estimate(shown, values, _values(richer_of(solution), name), look)
@@ -178,21 +182,14 @@ def _values(solution: Solution, name: str) -> Evaluator:
     return lambda X: function(X, outside="value")
 
 
-def _band(solution: Solution, name: str) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
-    if solution.posterior is None:
-        return None
-
-    def ends(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = solution.credible_band(X, outside="value")
-        return (low[name], high[name]) if isinstance(low, dict) else (low, high)
-
-    return ends
+def band_of(solution: Solution, name: str, X: FloatArray, outside: str = "value") -> list[FloatArray]:
+    """Return the lower and upper end of the interval of 95 % of a field at points."""
+    return [_own(end, name) for end in solution.credible_band(X, outside=outside)]
 
 
-def _own(function: Callable[..., Any], name: str, X: FloatArray) -> FloatArray:
-    """Return the values of one field of a function that gives those of all."""
-    found = function(X, outside="value")
-    return np.asarray(found[name] if isinstance(found, dict) else found)
+def _own(values: Any, name: str) -> FloatArray:
+    """Return the values of one field among those of all, or of the only one."""
+    return np.asarray(values[name] if isinstance(values, dict) else values)
 
 
 def _distance(one: Evaluator, other: Evaluator) -> Evaluator:

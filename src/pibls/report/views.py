@@ -156,7 +156,8 @@ class CloudView(View):
     @cached_property
     def points(self) -> FloatArray:
         """The points from left to right."""
-        atoms: FloatArray = self.domain.atoms  # type: ignore[attr-defined]
+        atoms = self.domain.atoms
+        assert atoms is not None
         return atoms[np.lexsort(atoms.T[::-1])]
 
     @cached_property

@@ -111,7 +111,7 @@ class CellMesh:
         network, bounds = self.solution.network, np.asarray(self.solution.problem.domain.bounds, dtype=np.float64)
         if not 0 < self.axes < len(_BOX):
             raise InputError(f"to_vtk takes one to three coordinates of space. Got {self.axes} of them.")
-        if getattr(self.solution.problem.domain, "atoms", None) is not None:
+        if self.solution.problem.domain.atoms is not None:
             raise InputError("to_vtk needs a domain with an inside, and a point cloud has none. Use to_csv.")
         if isinstance(network, EvolvedCells):
             return network.space.cell_boxes(bounds[:-1])

@@ -23,29 +23,10 @@ ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache o
 class CellNetwork:
     """Fields that are the same small network on every cell, each with weights and coordinates of its own.
 
-    Its nodes are the fields themselves, one column each.
+    Its nodes are the fields themselves, one column each. The tree has a row for every box: the axis across which it is
+    halved and the numbers of its halves; for a cell −1, and the numbers of its first part and of the one after its
+    last. A point in a cell with several parts belongs to that of the nearest sample of its own kind.
 
-    Parameters
-    ----------
-    reference
-        The network, in the coordinates of a cell, which go from −1 to 1.
-    tree
-        One row per box: the axis across which it is halved and the numbers of its halves; for a cell −1, and the
-        numbers of its first part and of the one after its last. Shape (boxes, 3).
-    cuts
-        Where each box is halved.
-    centers, halves
-        Middle and half sides of the box of coordinates of every part, shape (parts, d).
-    weights
-        Output weights of every part, shape (parts, fields, nodes).
-    samples, owners
-        Points in cells that have several parts, and the part that each is in: other points belong to the nearest.
-    kinds, branch
-        The kind of each part, and the function that tells the kind of a point: one in a cell with several parts
-        belongs to the nearest part of its own kind.
-
-    Examples
-    --------
     The sign of x: cells left and right of zero, and a constant node with the weights −1 and 1.
 
     >>> from pibls.features import FeatureGroup
@@ -58,16 +39,16 @@ class CellNetwork:
     [-1.0, 1.0]
     """
 
-    reference: BroadNetwork
-    tree: IntArray
-    cuts: FloatArray
-    centers: FloatArray
-    halves: FloatArray
-    weights: FloatArray
-    samples: FloatArray
-    owners: IntArray
-    kinds: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    branch: Function | None = None
+    reference: BroadNetwork  # in the coordinates of a cell, which go from −1 to 1
+    tree: IntArray  # (boxes, 3)
+    cuts: FloatArray  # where each box is halved
+    centers: FloatArray  # middle of the box of coordinates of every part, (parts, d)
+    halves: FloatArray  # half its sides
+    weights: FloatArray  # output weights of every part, (parts, fields, nodes)
+    samples: FloatArray  # points in cells that have several parts
+    owners: IntArray  # the part that each of them is in
+    kinds: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of the parts
+    branch: Function | None = None  # tells the kind of a point
 
     def checked(self) -> CellNetwork:
         """Return the network, or refuse arrays that do not belong together, as those of a file may not."""

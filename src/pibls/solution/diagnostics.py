@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pibls.checks import shorten
 from pibls.markup import facts
+from pibls.writing import finite
 
 
 @dataclass(frozen=True)
@@ -255,13 +255,7 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"condition": float("inf")})
     {'condition': {'float': 'inf'}}
     """
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    return value
+    return finite(value, lambda number: {"float": str(number)})
 
 
 def from_plain(value: Any) -> Any:

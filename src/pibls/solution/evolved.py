@@ -23,21 +23,6 @@ class EvolvedNetwork:
     Its nodes are the fields themselves, one column each. The last coordinate is time; beyond its first and last time
     the states there are returned.
 
-    Parameters
-    ----------
-    space
-        The features in space; None for ordinary differential equations.
-    transform
-        Combinations of the features that the coefficients belong to, shape (features, m).
-    breaks
-        Where the pieces in time begin, and where the last one ends, shape (k + 1,).
-    coefficients
-        Legendre coefficients of every piece, shape (k, degree + 1, fields, m).
-    frame
-        For features that travel round a periodic interval: their velocity, and the interval's start and length.
-
-    Examples
-    --------
     A field that is 2t for t in (0, 2), without space:
 
     >>> line = EvolvedNetwork(None, np.ones((1, 1)), np.array([0.0, 2.0]), np.array([[[[2.0]], [[2.0]]]]))
@@ -47,10 +32,11 @@ class EvolvedNetwork:
            [2.]])}
     """
 
-    space: BroadNetwork | None
-    transform: FloatArray
-    breaks: FloatArray
-    coefficients: FloatArray
+    space: BroadNetwork | None  # the features; None for ordinary differential equations
+    transform: FloatArray  # combinations of features that the coefficients belong to, (features, m)
+    breaks: FloatArray  # where the pieces in time begin, and where the last one ends, (k + 1,)
+    coefficients: FloatArray  # Legendre coefficients of every piece, (k, degree + 1, fields, m)
+    # of features that travel round a periodic interval: their velocity, and the interval's start and length
     frame: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:

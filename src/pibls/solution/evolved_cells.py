@@ -13,8 +13,6 @@ from pibls.features import MultiIndex
 from pibls.solution.celled import ENTRIES, CellNetwork
 from pibls.solution.evolved import is_increasing, legendre_series, pieces_of
 
-__all__ = ["EvolvedCells"]
-
 
 @dataclass(frozen=True, eq=False)
 class EvolvedCells:
@@ -23,17 +21,6 @@ class EvolvedCells:
     Its nodes are the fields themselves, one column each. The last coordinate is time; beyond its first and last time
     the states there are returned.
 
-    Parameters
-    ----------
-    space
-        The cells. Its fields are the coefficients of all series: step by step, degree by degree, field by field.
-    breaks
-        Where the steps begin, and where the last one ends, shape (k + 1,).
-    size
-        Number of fields.
-
-    Examples
-    --------
     The field 2t for t in (0, 2), on one cell:
 
     >>> from pibls.features import BroadNetwork, FeatureGroup
@@ -44,9 +31,9 @@ class EvolvedCells:
     {(0, 0): array([[1.]]), (0, 1): array([[2.]])}
     """
 
-    space: CellNetwork
-    breaks: FloatArray
-    size: int
+    space: CellNetwork  # whose fields are the coefficients of all series: by step, by degree, by field
+    breaks: FloatArray  # where the steps begin, and where the last one ends, (k + 1,)
+    size: int  # number of fields
 
     def __post_init__(self) -> None:
         steps = len(self.breaks) - 1

@@ -27,7 +27,8 @@ from pibls.problem import (
     Statement,
     Unknown,
 )
-from pibls.problem.statements import condition_statements, lowered
+from pibls.problem.lowered_equations import lowered
+from pibls.problem.statements import condition_statements
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution

@@ -226,7 +226,7 @@ class _ProblemReader:
     combined: int = 0
 
     def expression(self, tree: Any) -> Any:
-        """Return an expression, which adds to what the problem may be written with."""
+        """Return an expression, and add it to the size of the whole problem."""
         found = decode(tree, self.symbols, self.functions)
         self.written.add(found)
         return found

@@ -65,7 +65,7 @@ class Measurable:
 
     def mean(self, expression: Any, over: Any = None, *, at: float | None = None) -> Any:
         """Return the mean of an expression; see :meth:`integral`."""
-        return self._measures.mean(expression, over, at)
+        return self._measures.integral(expression, over, at, mean=True)
 
     def maximum(self, expression: Any, over: Any = None, *, at: float | None = None) -> Any:
         """Return the largest value of an expression, with its place; see :meth:`integral` for the parameters.

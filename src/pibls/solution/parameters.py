@@ -134,7 +134,7 @@ class Parameters(Mapping[str, Parameter]):
 
     def plot(self) -> Any:
         """Draw how every number is distributed, and ellipses that hold every two with 68 and 95 %."""
-        from pibls.report.corners import draw_corner
+        from pibls.report.inverse_pictures import draw_corner
 
         return draw_corner(self)
 

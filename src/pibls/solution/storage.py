@@ -254,29 +254,24 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int, source: Path) -> N
     """Refuse, before anything is read, members that pibls never writes or that add up to more than the file."""
     names = [entry.filename for entry in entries]
     records = [entry for entry in entries if entry.filename in (_RECORD, _DIGEST)]
-    fault = ""
-    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        fault = "compressed members"
-    elif len(set(names)) < len(names) or len(names) > _MOST_MEMBERS:
-        fault = f"a member twice, or more than {_MOST_MEMBERS} of them"
-    elif sum(entry.file_size for entry in entries) > size:
-        fault = "members that are larger than itself"
-    elif any(entry.file_size > _LARGEST_RECORD for entry in records):
-        fault = f"a record of over {_LARGEST_RECORD} bytes"
-    if fault:
-        raise FileFormatError(f"{source} has {fault}, which pibls never writes; it was changed.")
+    many = f"a member twice, or more than {_MOST_MEMBERS} of them"
+    faults = {
+        "compressed members": any(entry.compress_type != zipfile.ZIP_STORED for entry in entries),
+        many: len(set(names)) < len(names) or len(names) > _MOST_MEMBERS,
+        "members that are larger than itself": sum(entry.file_size for entry in entries) > size,
+        f"a record of over {_LARGEST_RECORD} bytes": any(entry.file_size > _LARGEST_RECORD for entry in records),
+    }
+    for fault, found in faults.items():
+        if found:
+            raise FileFormatError(f"{source} has {fault}, which pibls never writes; it was changed.")
 
 
 def _json(content: bytes, source: Path) -> dict[str, Any]:
     name = f"The record of {source}"
-    value = parsed_json(content, name, parse_constant=_refuse_constant, parse_float=_finite_number)
+    value = parsed_json(content, name, parse_constant=_finite_number, parse_float=_finite_number)
     if not isinstance(value, dict):
         raise FileFormatError(f"{source} is damaged: its record is not an object.")
     return value
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _finite_number(digits: str) -> float:

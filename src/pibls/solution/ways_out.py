@@ -60,9 +60,9 @@ class WaysOut:
 
     def to_netcdf(self: Any, path: str | Path, n: int | None = None, **axes: Any) -> Path:
         """Write :meth:`to_xarray` to a netCDF file, as a whole or not at all."""
-        from pibls.report.grid_values import to_netcdf
+        from pibls.report.grid_values import to_xarray, write_netcdf
 
-        return to_netcdf(self, path, n, axes)
+        return write_netcdf(to_xarray(self, n, axes, "to_netcdf"), path)
 
     def to_pandas(self: Any, n: int | None = None, **axes: Any) -> Any:
         """Return the values on a grid as a ``pandas.DataFrame``: a row per point of the domain.
@@ -78,9 +78,9 @@ class WaysOut:
         >>> list(solve(problems.advection()).to_pandas(n=5).columns)
         ['x', 'u', 'u_error']
         """
-        from pibls.report.grid_values import to_pandas
+        from pibls.report.grid_values import columns, installed
 
-        return to_pandas(self, n, axes)
+        return installed("pandas", "to_pandas").DataFrame(columns(self, n, axes, "to_pandas"))
 
     def to_csv(self: Any, path: str | Path, n: int | None = None, **axes: Any) -> Path:
         """Write the table of :meth:`to_pandas` as comma-separated values; neither needs the other."""

@@ -26,16 +26,8 @@ def constrained(
     """Factorise min ‖H w − z‖² + λ‖w‖² under C w = d: split the weights by C, and factorise H on its null space.
 
     Columns of H and C are scaled alike and rows of C to unit norm, and the rank of C is decided by its singular
-    values: constraints may be redundant, and more than there are columns.
-
-    Parameters
-    ----------
-    solver
-        The solver for the unconstrained part.
-    matrix, constraints
-        H (N × M) and C (p × M).
-    ridge
-        λ ≥ 0, one number or one per column.
+    values: constraints may be redundant, and more than there are columns. The ridge λ ≥ 0 is one number, or one per
+    column.
     """
     matrix, root, rows, columns = check_system(matrix, ridge, _OWNER)
     constraints = check_matrix(constraints, _OWNER, name="constraints")

@@ -6,6 +6,7 @@ top of :class:`Dense` and of the array API.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -198,3 +199,11 @@ class Householder:
     def apply(self, block: Array, *, transpose: bool = False, right: bool = False) -> Array:
         """Return Q·block, with ``transpose`` Qᵀ·block, and with ``right`` the products from the other side."""
         return dense(block).rotate(self.vectors, self.factors, block, transpose=transpose, right=right)
+
+    def fitted(self, rhs: Array, solve: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Return w = solve(leading rows of Qᵀ·rhs) and the residual rhs − Q R w, whatever the solve leaves of it."""
+        rows = self.triangle.shape[0]
+        projected = self.apply(pad(rhs, self.vectors.shape[0]), transpose=True)
+        weights = solve(projected[:rows, :])
+        projected[:rows, :] -= self.triangle @ weights
+        return weights, self.apply(projected)[: rhs.shape[0], :]

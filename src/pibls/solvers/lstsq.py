@@ -91,13 +91,9 @@ class URV(Factorisation):
     mixing: Mixing
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
-        rows, triangle = self.shape[0], self.orthogonal.triangle
-        height = self.orthogonal.vectors.shape[0]
-        projected = self.orthogonal.apply(pad(rhs, height), transpose=True)
-        mixed = self.core.solve(projected[: triangle.shape[0]])
-        # The rows of T that the cut dropped count here: this is the residual of the weights as they are.
-        projected[: triangle.shape[0]] -= triangle @ mixed
-        return self.mixing.back(mixed), self.orthogonal.apply(projected)[:rows]
+        # The rows of T that the cut dropped count, too: the residual is that of the weights as they are.
+        mixed, residual = self.orthogonal.fitted(rhs, self.core.solve)
+        return self.mixing.back(mixed), residual
 
     def spread(self, block: Array) -> Array:
         """Return P·block for the P with which H P has orthonormal columns, as many as the rank."""

@@ -59,16 +59,11 @@ class _Orthogonal(Factorisation):
     wide: bool
 
     def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
-        rows, columns = self.shape
         triangle, solve_triangular = self.orthogonal.triangle, dense(rhs).solve_triangular
-        if self.wide:
-            inner = solve_triangular(triangle, rhs, transpose=True)
-            return self.orthogonal.apply(pad(inner, columns)), rhs - triangle.T @ inner
-        height = self.orthogonal.vectors.shape[0]
-        projected = self.orthogonal.apply(pad(rhs, height), transpose=True)
-        weights = solve_triangular(triangle, projected[:columns, :], transpose=False)
-        projected[:columns, :] -= triangle @ weights
-        return weights, self.orthogonal.apply(projected)[:rows, :]
+        if not self.wide:
+            return self.orthogonal.fitted(rhs, lambda block: solve_triangular(triangle, block, transpose=False))
+        inner = solve_triangular(triangle, rhs, transpose=True)
+        return self.orthogonal.apply(pad(inner, self.shape[1])), rhs - triangle.T @ inner
 
 
 def _condition(triangle: Array) -> float:

@@ -29,8 +29,6 @@ from pibls.spectrum.krylov import SPARE, Modes, modes_of
 from pibls.spectrum.pencil import Pencil
 from pibls.status import Status
 
-__all__ = ["Spectrum", "eigen"]
-
 _SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
 
 
@@ -149,7 +147,7 @@ class _EigenSearch:
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
         fit = found.better.fit
-        size = (fit.unknowns, fit.rows, len(fit.parts))
+        size = (fit.unknowns, 0, len(fit.parts))
         return Stage(self.course.budget.elapsed, *size, residual=found.better.residual, estimate=found.estimate)
 
     def is_met(self, found: _ComparedModes) -> bool:

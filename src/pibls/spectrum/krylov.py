@@ -24,8 +24,6 @@ from pibls.refinement.standards import SLIGHT
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
 
-__all__ = ["SPARE", "Modes", "modes_of"]
-
 SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the last ones converge slowly
 _STEPS = 30  # blocks at most
 _DEPENDENT = 1e-10  # of a block: directions that are rounding
@@ -35,28 +33,14 @@ Weights = dict[CellPart, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """Eigenvalues on a tree, nearest to the shift first, and the weights of their eigenfunctions.
+    """Eigenvalues on a tree, nearest to the shift first, and the weights of their eigenfunctions."""
 
-    Attributes
-    ----------
-    layout, fit
-        The problem on its domain, and the tree.
-    values
-        The eigenvalues.
-    missed
-        What the iteration and rounding leave of each eigenvalue, by its distance from the shift.
-    weights
-        Their weights, shape (eigenfunctions, fields, functions); complex where eigenvalues are.
-    residuals
-        The residuals that each eigenfunction leaves in the rows of every part.
-    """
-
-    layout: Layout
-    fit: Fit
-    values: Any
-    missed: FloatArray
-    weights: dict[CellPart, Any]
-    residuals: dict[CellPart, FloatArray]
+    layout: Layout  # the problem on its domain
+    fit: Fit  # the tree
+    values: Any  # the eigenvalues
+    missed: FloatArray  # what the iteration and rounding leave of each, by its distance from the shift
+    weights: dict[CellPart, Any]  # shape (eigenfunctions, fields, functions); complex where eigenvalues are
+    residuals: dict[CellPart, FloatArray]  # that each eigenfunction leaves in the rows of every part
 
     @cached_property
     def residual(self) -> float:

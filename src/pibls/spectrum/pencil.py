@@ -18,9 +18,7 @@ from pibls.features import MultiIndex
 from pibls.inverse.parametric import Parametric
 from pibls.problem import Across, Eigenvalue, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.open_numbers import refuse_open
-
-__all__ = ["Pencil"]
+from pibls.problem.unknown_numbers import refuse_open
 
 _HIGHEST = 2  # power of the eigenvalue
 

@@ -98,10 +98,15 @@ def _bare(X: FloatArray, problem: Problem | None) -> Any:
     """Tell at which points of the boundary no condition holds."""
     if problem is None:
         return np.zeros(len(X), dtype=bool)
-    if problem.domain.time is not None and len(problem.domain.coordinates) > X.shape[1]:
-        X = np.column_stack([X, np.full(len(X), problem.domain.bounds[-1].mean())])
     given = [statement for statement in problem.statements if not statement.is_equation]
-    return counted(problem, X, given) == 0
+    return counted(problem, _timed(problem, X), given) == 0
+
+
+def _timed(problem: Problem, X: FloatArray) -> FloatArray:
+    """Return points of space in the middle of time, if there is time."""
+    if len(problem.domain.coordinates) == X.shape[1]:
+        return X
+    return np.column_stack([X, np.full(len(X), problem.domain.bounds[-1].mean())])
 
 
 def _runs(curve: FloatArray, bare: Any) -> list[Record]:
@@ -148,9 +153,7 @@ def _conditions(problem: Problem | None, part: Part) -> list[int]:
     """Return the numbers of the conditions that hold on a piece of the boundary, all of it or some."""
     if problem is None:
         return []
-    X = part.sample(16, "kronecker").points
-    if len(problem.domain.coordinates) > X.shape[1]:
-        X = np.column_stack([X, np.full(len(X), problem.domain.bounds[-1].mean())])
+    X = _timed(problem, part.sample(16, "kronecker").points)
     count = len(problem.equations)
     found: set[int] = set()
     for statement in problem.statements[count:]:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pibls.checks import cut
 from pibls.studio.card_panel import KINDS
-from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_condition
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_another, with_condition
+from pibls.studio.panel import PagePanel, Record, offer
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
 from pibls.studio.text_edits import is_toml, with_table, without
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
-Record = dict[str, Any]
 _WAYS = {"union": "Add", "difference": "Cut out", "intersection": "Keep within"}
 
 
-class BoardPanel:
+class BoardPanel(PagePanel):
     """The drawing of the domain, and everything that changes it."""
 
     def __init__(self, page: StudioPage) -> None:
-        self.page, self.ui = page, page.ui
+        super().__init__(page)
         self.handles: list[Handle] = []
         self.held: tuple[str, Handle] | None = None  # the text and the handle as they were when a drag began
         self.chosen: Record | None = None
@@ -36,18 +37,10 @@ class BoardPanel:
         ui = self.ui
         with ui.element("div").classes("pane-head"):
             ui.html("<h2>Domain</h2>", sanitize=False)
-            self.way = ui.select(_WAYS, value="difference").props(
-                'dense borderless options-dense aria-label="How to join"'
-            )
-            for kind, words in (("disk", "Disk"), ("rectangle", "Rectangle"), ("polygon", "Polygon")):
-                chip = (
-                    ui.element("button").classes("chip").props("type=button").on("click", lambda k=kind: self._add(k))
-                )
-                chip.props(f'aria-label="Add a {words.lower()}"')
-                with chip:
-                    ui.label(f"+ {words}")
-            with ui.element("button").classes("chip").props("type=button").on("click", self.page.top.pick):
-                ui.label("Import a shape")
+            self.way = self.choice(_WAYS, "How to join", value="difference")
+            for kind in ("disk", "rectangle", "polygon"):
+                self.chip(f"+ {kind.capitalize()}", partial(self._add, kind), f'aria-label="Add a {kind}"')
+            self.chip("Import a shape", self.page.top.pick)
             self.shapes = ui.select([], label="Remove", on_change=self._remove)
             self.shapes.props("dense borderless options-dense").classes("hide").style("min-width: 90px")
         self.board = ui.element("pibls-board")
@@ -69,8 +62,7 @@ class BoardPanel:
             {"x": h.x, "y": h.y, "kind": h.kind, "label": h.label, "shape": self._title(named.get(h.path, {}))}
             for h in self.handles
         ]
-        names = [edge["name"] for edge in board["edges"]]
-        if self.chosen is not None and self.chosen["name"] not in names:
+        if self.chosen is not None and self.chosen["name"] not in self.page.edges:
             self.chosen = None
         self.drawn = {**board, "handles": marks, "step": self.step}
         self.board.props["data"] = self.drawn
@@ -80,10 +72,7 @@ class BoardPanel:
         joined = (
             {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
         )
-        self.shapes.options = joined
-        self.shapes.value = None
-        self.shapes.update()
-        (self.shapes.classes(remove="hide") if joined else self.shapes.classes(add="hide"))
+        offer(self.shapes, joined, None, bool(joined))
         self._panel()
 
     def _leaves(self) -> list[tuple[Any, Any]]:
@@ -166,7 +155,7 @@ class BoardPanel:
         with self.panel:
             bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
             if bare:
-                self._chip("No flux through all red edges", False, lambda: self._insulate(bare))
+                self.chip("No flux through all red edges", partial(self._insulate, bare), "aria-pressed=false")
             if self.chosen is None:
                 words = "Click an edge to give it a condition."
                 red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
@@ -177,37 +166,25 @@ class BoardPanel:
             own: Record = next((edge for edge in self.drawn["edges"] if edge["name"] == name), {"conditions": []})
             for number, condition in enumerate(record.get("conditions", [])):
                 if condition["kind"] in ON_BOUNDARY:
-                    self._chip(f"Condition {number + 1}", number in own["conditions"], lambda n=number: self._attach(n))
+                    pressed = str(number in own["conditions"]).lower()
+                    self.chip(f"Condition {number + 1}", partial(self._attach, number), f"aria-pressed={pressed}")
             ui.label("New:").classes("places")
             for kind in ON_BOUNDARY[:3]:
-                self._chip(KINDS[kind], False, lambda k=kind: self._give(k))
-
-    def _chip(self, words: str, pressed: bool, handler: Any) -> None:
-        chip = self.ui.element("button").classes("chip").props(f"type=button aria-pressed={str(pressed).lower()}")
-        with chip.on("click", handler):
-            self.ui.label(words)
-
-    def _names(self) -> list[str]:
-        return [edge["name"] for edge in self.drawn["edges"]]
+                self.chip(KINDS[kind], partial(self._give, kind), "aria-pressed=false")
 
     def _field(self) -> str:
-        fields = (self.page.record.get("problem") or {}).get("fields") or ["u"]
-        return str(fields[0])
+        return str((self.page.problem.get("fields") or ["u"])[0])
 
     def _attach(self, number: int) -> None:
         self._place(lambda text, name, edges: attached(text, number, name, edges, self._field()))
 
     def _give(self, kind: str) -> None:
-        fields = (self.page.record.get("problem") or {}).get("fields") or ["u"]
-        about = {"u": fields[0]} if len(fields) > 1 else {}
-        own = {"kind": kind, **about, **NEEDS[kind]}
+        own = {"kind": kind, **self.page.first_field, **NEEDS[kind]}
         self._place(lambda text, name, edges: with_condition(text, own, name, edges, self._field()))
 
     def _insulate(self, bare: list[str]) -> None:
         """Give all edges without a condition one that lets nothing through."""
-        about = {"u": self._field()} if len((self.page.record.get("problem") or {}).get("fields", [])) > 1 else {}
-        entries = {"kind": "neumann", **about, "value": "0", "on": bare}
-        self.page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
+        self.page.edit(with_another, {"kind": "neumann", **self.page.first_field, "value": "0", "on": bare})
 
     def _place(self, change: Any) -> None:
         chosen = self.chosen
@@ -215,7 +192,7 @@ class BoardPanel:
 
         def changed(text: str) -> str:
             named, name = named_part(text, tuple(chosen["path"]), chosen["part"], chosen["name"])
-            edges = [name if edge == chosen["name"] else edge for edge in self._names()]
+            edges = [name if edge["name"] == chosen["name"] else edge["name"] for edge in self.drawn["edges"]]
             chosen["name"] = name
             return str(change(named, name, edges))
 

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
-from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY
-from pibls.studio.text_edits import with_item, with_table, with_value, without
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, with_another
+from pibls.studio.panel import PagePanel, Record, show
+from pibls.studio.text_edits import with_item, with_value, without
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
-
-Record = dict[str, Any]
 
 KINDS: Mapping[str, str] = {
     "dirichlet": "Fixed value",
@@ -31,11 +30,11 @@ KINDS: Mapping[str, str] = {
 _TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8")
 
 
-class CardPanel:
+class CardPanel(PagePanel):
     """Cards that follow the text, and change it as they are typed into."""
 
     def __init__(self, page: StudioPage) -> None:
-        self.page, self.ui = page, page.ui
+        super().__init__(page)
         self.shape: Any = None  # of the cards that are there; others are made when it changes
         self.fields: dict[Any, Any] = {}
         self.ranges: dict[str, tuple[float, float]] = {}
@@ -74,7 +73,7 @@ class CardPanel:
                 len(record["equations"]),
                 [(own["kind"], sorted(own["entries"]), own["on"]) for own in record["conditions"]],
                 [own["name"] for own in record["parameters"]],
-                [edge["name"] for edge in (record["board"] or {"edges": []})["edges"]],
+                self.page.edges,
             )
             if record["equations"] or record["board"] or self.shape is None:
                 if shape != self.shape:
@@ -98,7 +97,7 @@ class CardPanel:
                 self._equation(number, len(record["equations"]))
             self._heading("Conditions", "Add a condition", self._add_condition)
             for number, condition in enumerate(record["conditions"]):
-                self._condition(number, condition, record)
+                self._condition(number, condition)
             self._heading("Parameters", "Add a parameter", self._add_parameter)
             for parameter in record["parameters"]:
                 self._parameter(parameter)
@@ -118,30 +117,31 @@ class CardPanel:
         ui = self.ui
         with ui.element("div").classes("card") as card:
             with ui.element("div").classes("row"):
-                field = ui.input(on_change=lambda e, n=number: self._typed(("equation", n), ("equations", n), e.value))
-                field.props(f'borderless dense spellcheck=false aria-label="Equation {number + 1}"')
-                field.classes("formula grow")
+                field = self._formula(f"Equation {number + 1}").classes("grow")
+                field.on_value_change(lambda e: self._typed(("equation", number), ("equations", number), e.value))
                 if count > 1:
                     self._remove("equation", lambda: self.page.edit(without, ("equations", number)))
             math = ui.html("", sanitize=False).classes("math")
             self.fields["equation", number] = (card, field, math, *self._error_lines())
 
+    def _formula(self, name: str, **given: Any) -> Any:
+        """Make a field to type a formula into, whose name is told but not shown."""
+        field = self.ui.input(**given).props(f'dense borderless spellcheck=false aria-label="{name}"')
+        return field.classes("formula")
+
     def _remove(self, thing: str, handler: Any) -> None:
         button = self.ui.button(icon="close", on_click=lambda: handler())
         button.props(f'flat dense round size=sm color=grey aria-label="Remove this {thing}"')
 
-    def _condition(self, number: int, condition: Record, record: Record) -> None:
+    def _condition(self, number: int, condition: Record) -> None:
         ui = self.ui
-        edges = [edge["name"] for edge in (record["board"] or {"edges": []})["edges"]]
         with ui.element("div").classes("card") as card:
             card.on("focusin", lambda: self.page.board.highlight(number))
             card.on("mouseenter", lambda: self.page.board.highlight(number))
             card.on("mouseleave", lambda: self.page.board.highlight(None))
             with ui.element("div").classes("row"):
-                kind = ui.select(dict(KINDS), value=condition["kind"] if condition["kind"] in KINDS else None)
-                kind.props(f'dense borderless options-dense aria-label="Kind of condition {number + 1}"').classes(
-                    "grow"
-                )
+                known = condition["kind"] if condition["kind"] in KINDS else None
+                kind = self.choice(dict(KINDS), f"Kind of condition {number + 1}", value=known).classes("grow")
                 kind.on_value_change(lambda e: self._chose_kind(number, str(e.value)))
                 self._remove("condition", lambda: self.page.edit(without, ("conditions", number)))
             entries = dict(NEEDS.get(condition["kind"], {})) | condition["entries"]
@@ -153,33 +153,28 @@ class CardPanel:
                         self._entry(number, key)
             math = ui.html("", sanitize=False).classes("math")
             if condition["kind"] in ON_BOUNDARY and not {"at", "where"} & set(entries):
-                known = list(dict.fromkeys([*edges, *map(str, condition["on"])]))
-                on = ui.select(
-                    known,
-                    multiple=True,
-                    value=[str(own) for own in condition["on"]],
-                    label="holds on" if condition["on"] else "holds on the whole boundary",
-                )
-                on.props("dense borderless use-chips stack-label options-dense").classes("w-full places")
-                on.props(f'aria-label="Place of condition {number + 1}"')
+                given = [str(own) for own in condition["on"]]
+                edges = list(dict.fromkeys([*self.page.edges, *given]))
+                label = "holds on" if given else "holds on the whole boundary"
+                place = f"Place of condition {number + 1}"
+                on = self.choice(edges, place, multiple=True, value=given, label=label)
+                on.props("use-chips stack-label").classes("w-full places")
                 on.on_value_change(lambda e: self._chose_places(number, e.value))
             self.fields["condition", number] = (card, None, math, *self._error_lines())
 
     def _entry(self, number: int, key: str) -> None:
         path = ("conditions", number, key)
-        field = self.ui.input(label=key)
+        field = self._formula(f"{key} of condition {number + 1}", label=key).props("stack-label")
         field.on_value_change(lambda e: self._typed(("condition", number), path, e.value))
-        field.props(f'dense borderless stack-label spellcheck=false aria-label="{key} of condition {number + 1}"')
-        self.fields["entry", number, key] = field.classes("formula")
+        self.fields["entry", number, key] = field
 
     def _parameter(self, parameter: Record) -> None:
         ui, name = self.ui, parameter["name"]
         with ui.element("div").classes("slider-row"):
             ui.label(name)
             if not parameter["slides"]:
-                field = ui.input(on_change=lambda e: self._put(("parameters", name), e.value, f"parameter {name}"))
-                field.props(f'dense borderless spellcheck=false aria-label="Parameter {name}"').classes("formula")
-                field.style("grid-column: 2 / 4")
+                field = self._formula(f"Parameter {name}").style("grid-column: 2 / 4")
+                field.on_value_change(lambda e: self._put(("parameters", name), e.value, f"parameter {name}"))
                 self.fields["parameter", name] = (None, field)
             else:
                 slider = ui.element("input").props(f'type=range aria-label="Slider of {name}"')
@@ -211,11 +206,8 @@ class CardPanel:
             self._set(field, own["text"])
             self._typeset(("equation", number), own)
         for number, own in enumerate(record["conditions"]):
-            for key, value in own["entries"].items():
+            for key, value in {**NEEDS.get(own["kind"], {}), **own["entries"]}.items():
                 if ("entry", number, key) in self.fields:
-                    self._set(self.fields["entry", number, key], str(value))
-            for key, value in NEEDS.get(own["kind"], {}).items():
-                if key not in own["entries"] and ("entry", number, key) in self.fields:
                     self._set(self.fields["entry", number, key], str(value))
             self._typeset(("condition", number), own)
         for own in record["parameters"]:
@@ -237,7 +229,7 @@ class CardPanel:
         card, _, math, caret, words = self.fields[key]
         if own["mathml"] or own["error"]:
             math.content = own["mathml"]
-        (card.classes(add="wrong") if own["error"] else card.classes(remove="wrong"))
+        card.classes(add="wrong") if own["error"] else card.classes(remove="wrong")
         self._tell(caret, words, own["error"])
 
     @staticmethod
@@ -246,13 +238,17 @@ class CardPanel:
         for label, text in ((caret, error["excerpt"] if error else ""), (words, error["message"] if error else "")):
             line = f"Line {error['line']}: {text}" if whole and error and error["line"] and label is words else text
             label.set_text("\n".join(row.removeprefix("    ") for row in line.splitlines()))
-            (label.classes(remove="hide") if text else label.classes(add="hide"))
+            show(label, bool(text))
 
     # Typing ----------------------------------------------------------------------------------------------------------
 
-    def _put(self, path: tuple[Any, ...], value: Any, mark: str) -> None:
+    def _edit(self, change: Any, *given: Any, **how: Any) -> None:
+        """Change the text, unless it is the text that changes a field."""
         if not self.showing:
-            self.page.edit(with_value, path, value, mark=mark, typed=True)
+            self.page.edit(change, *given, **how)
+
+    def _put(self, path: tuple[Any, ...], value: Any, mark: str) -> None:
+        self._edit(with_value, path, value, mark=mark, typed=True)
 
     def _typed(self, key: tuple[Any, ...], path: tuple[Any, ...], value: Any) -> None:
         if self.showing:
@@ -293,8 +289,8 @@ class CardPanel:
             self.page.slide(name, float(value))
 
     def _chose_tol(self, event: Any) -> None:
-        if not self.showing and event.value is not None:
-            self.page.edit(with_value, ("solve", "tol"), float(event.value))
+        if event.value is not None:
+            self._edit(with_value, ("solve", "tol"), float(event.value))
 
     def _chose_kind(self, number: int, kind: str) -> None:
         if self.showing:
@@ -307,19 +303,14 @@ class CardPanel:
         self.page.edit(_exchanged, number, fresh)
 
     def _chose_places(self, number: int, names: Any) -> None:
-        if self.showing:
-            return
         listed, path = list(names or []), ("conditions", number, "on")
         if listed:
-            self.page.edit(with_value, path, listed[0] if len(listed) == 1 else listed)
+            self._edit(with_value, path, listed[0] if len(listed) == 1 else listed)
         else:
-            self.page.edit(without, path)
+            self._edit(without, path)
 
     def _add_condition(self) -> None:
-        fields = (self.page.record.get("problem") or {}).get("fields", [])
-        several = {"u": fields[0]} if len(fields) > 1 else {}
-        entries = {"kind": "dirichlet", **several, "value": 0}
-        self.page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
+        self.page.edit(with_another, {"kind": "dirichlet", **self.page.first_field, "value": 0})
 
     def _add_parameter(self) -> None:
         taken = {own["name"] for own in self.page.record.get("parameters", [])}

@@ -51,24 +51,23 @@ def read(text: str, folder: str) -> Record:
     try:
         names = read_names(table)
         place = read_domain(table, names)
-        problem, found["error"] = _problem(text, folder)
+        try:
+            problem = read_text(text, folder).problem
+        except PiblsError as error:  # the domain is shown all the same
+            found["error"] = told(error)
         found["board"] = board(place, data, problem)
     except PiblsError as error:
         found["error"] = told(error)
     found["equations"] = [typeset(own, names) for own in _listed(data.get("equations", []))]
     found["conditions"] = [_condition(own, names) for own in _tables(data.get("conditions"))]
-    found["parameters"] = [_parameter(name, value) for name, value in _items(data.get("parameters"))]
+    given = data.get("parameters")
+    found["parameters"] = [
+        {"name": name, "value": value, "slides": type(value) in (int, float)}
+        for name, value in (given.items() if isinstance(given, dict) else ())
+    ]
     if problem is not None:
         found |= {"told": first_word(problem), "problem": _traits(problem)}
     return found
-
-
-def _problem(text: str, folder: str) -> tuple[Problem | None, Record | None]:
-    """Return the problem of a text, or the reason why there is none."""
-    try:
-        return read_text(text, folder).problem, None
-    except PiblsError as error:
-        return None, told(error)
 
 
 def typeset_one(text: str, formula: str) -> Record:
@@ -81,10 +80,9 @@ def typeset_one(text: str, formula: str) -> Record:
 
 def told(error: PiblsError) -> Record:
     """Return an error in words, and where in the text it is."""
-    if isinstance(error, TextError):
-        record: Record = {"message": error.message, "line": error.line, "column": error.column}
-        return record | {"excerpt": error.excerpt or ""}
-    return {"message": str(error), "line": None, "column": None, "excerpt": ""}
+    if not isinstance(error, TextError):
+        return {"message": str(error), "line": None, "column": None, "excerpt": ""}
+    return {"message": error.message, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
 
 
 def _traits(problem: Problem) -> Record:
@@ -168,20 +166,12 @@ def _own_error(formula: Record, entries: Mapping[str, Any], names: Names | None)
     return dict(formula["error"])
 
 
-def _parameter(name: str, value: Any) -> Record:
-    return {"name": name, "value": value, "slides": type(value) in (int, float)}
-
-
 def _listed(value: Any) -> list[str]:
     return [str(own) for own in (value if isinstance(value, list) else [value])]
 
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [own for own in value if isinstance(own, dict)] if isinstance(value, list) else []
-
-
-def _items(value: Any) -> list[tuple[str, Any]]:
-    return list(value.items()) if isinstance(value, dict) else []
 
 
 def _number(value: Any) -> float:

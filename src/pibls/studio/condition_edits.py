@@ -38,6 +38,11 @@ def named_part(text: str, path: Path, part: str, name: str) -> tuple[str, str]:
     return with_value(text, (*path, "name"), own), own if part == "boundary" else f"{own}.{part}"
 
 
+def with_another(text: str, entries: Mapping[str, Any]) -> str:
+    """Return the text with one more condition."""
+    return with_table(text, ("conditions",), entries, several=True)
+
+
 def with_condition(text: str, entries: Mapping[str, Any], name: str, edges: Sequence[str], field: str) -> str:
     r"""Return the text with a new condition on an edge, where the others for the same field no longer hold.
 
@@ -55,7 +60,7 @@ def with_condition(text: str, entries: Mapping[str, Any], name: str, edges: Sequ
     <BLANKLINE>
     """
     text = _yielded(text, name, edges, field, None)
-    return with_table(text, ("conditions",), {**entries, "on": name}, several=True)
+    return with_another(text, {**entries, "on": name})
 
 
 def attached(text: str, number: int, name: str, edges: Sequence[str], field: str) -> str:

@@ -21,39 +21,17 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much a page may ask for.
+    """How much a page may ask for."""
 
-    Attributes
-    ----------
-    room
-        Bytes that one worker may take.
-    seconds
-        After how long a solve ends with the best solution so far; a worker that goes on is ended a little later.
-    look
-        Seconds that anything but a solve may take.
-    grace
-        Seconds that a worker may go on after its deadline, to end its step and to draw.
-    pause
-        Seconds without a key after which the whole file is read again.
-    together
-        Solves at one time.
-    waiting
-        Solves that may wait for their turn.
-    desks
-        Workers that read for all pages.
-    upload
-        Bytes of one file.
-    """
-
-    room: int = 4 * 2**30
-    seconds: float = 120.0
-    look: float = 20.0
-    grace: float = 15.0
-    pause: float = 0.25
-    together: int = 2
-    waiting: int = 8
-    desks: int = 3
-    upload: int = 8 * 2**20
+    room: int = 4 * 2**30  # bytes that one worker may take
+    seconds: float = 120.0  # after which a solve ends with the best solution so far
+    look: float = 20.0  # seconds that anything but a solve may take
+    grace: float = 15.0  # seconds that a worker may go on after its deadline, to end its step and to draw
+    pause: float = 0.25  # seconds without a key after which the whole file is read again
+    together: int = 2  # solves at one time
+    waiting: int = 8  # solves that may wait for their turn
+    desks: int = 3  # workers that read for all pages
+    upload: int = 8 * 2**20  # bytes of one file
 
 
 class WorkerProcess:

@@ -1,12 +1,16 @@
-"""Files that a page hands to the browser: the problem, scripts, tables, meshes, pictures and films."""
+"""Ways out of a page: files for the browser, scripts that solve the problem, and an address that holds it."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 import re
+import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pibls.studio.scripts import to_notebook, to_script
+from pibls.errors import InputError
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -33,13 +37,9 @@ class Downloads:
         """Make a file and hand it over."""
         self.page.start(self._made(kind))
 
-    def problem(self) -> None:
-        """Hand over the problem file."""
-        self.start("toml")
-
     async def _made(self, kind: str) -> None:
         page = self.page
-        record, eigenvalue = page.record, bool((page.record.get("problem") or {}).get("eigenvalue"))
+        record, eigenvalue = page.record, bool(page.problem.get("eigenvalue"))
         title = str(record.get("title", ""))
         tol = float(record.get("tol", 1e-4))
         texts = {
@@ -56,3 +56,72 @@ class Downloads:
         with page.root:
             page.ui.download.content(content, f"{stem}.{kind}")
         page.status.tell(f"{self.kinds[kind]}: {stem}.{kind}, {len(content) / 1000:.0f} kB.")
+
+
+_SOLVE = """problem = read_text(PROBLEM).problem
+solution = pb.solve(problem, tol={tol!r})
+print(solution)
+print(solution.diagnostics.message)
+"""
+_EIGEN = """problem = read_text(PROBLEM).problem
+spectrum = pb.eigen(problem, number=6, tol={tol!r})
+print(spectrum)
+solution = spectrum.solutions[0]
+"""
+_START = "import pibls as pb\nfrom pibls.text import read_text\n"
+
+
+def quoted(text: str) -> str:
+    r"""Return a text as a Python string over several lines.
+
+    >>> import ast
+    >>> ast.literal_eval(quoted('a = "x"\nb = 1\\2\n'))
+    'a = "x"\nb = 1\\2\n'
+    """
+    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    escaped = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in escaped)
+    return f'"""\\\n{escaped}"""' if escaped.endswith("\n") else f'"""\\\n{escaped}\n"""'
+
+
+def to_script(text: str, tol: float, *, eigenvalue: bool = False) -> str:
+    """Return a script that solves a problem file and draws its solution."""
+    solving = (_EIGEN if eigenvalue else _SOLVE).format(tol=tol)
+    return f'{_START}\nPROBLEM = {quoted(text)}\n\n{solving}solution.plot().savefig("solution.png", dpi=150)\n'
+
+
+def to_notebook(text: str, tol: float, title: str, *, eigenvalue: bool = False) -> str:
+    """Return a notebook that solves a problem file and draws its solution."""
+    solving = (_EIGEN if eigenvalue else _SOLVE).format(tol=tol)
+    codes = [f"{_START}\nPROBLEM = {quoted(text)}", solving.rstrip("\n"), "solution.plot()"]
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title or 'A problem'}"}
+    ]
+    cells += [
+        {"cell_type": "code", "id": f"cell{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": code}
+        for i, code in enumerate(codes)
+    ]
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def to_fragment(text: str) -> str:
+    """Return a text as letters, digits and a few signs.
+
+    >>> of_fragment(to_fragment("equations = []"))
+    'equations = []'
+    """
+    return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode("ascii").rstrip("=")
+
+
+def of_fragment(fragment: str, longest: int = 200_000) -> str:
+    """Return the text of a fragment; one that is damaged, or would be very long, is refused."""
+    try:
+        packed = base64.b64decode(fragment + "=" * (-len(fragment) % 4), altchars=b"-_", validate=True)
+        unpacking = zlib.decompressobj()
+        content = unpacking.decompress(packed, 4 * longest)
+        text = content.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError, ValueError) as error:
+        raise InputError("The address has no problem in it that can be read. Copy all of it.") from error
+    if unpacking.unconsumed_tail or not unpacking.eof or len(text) > longest:
+        raise InputError(f"The address is cut off, or its problem has more than {longest} characters.")
+    return text

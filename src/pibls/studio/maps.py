@@ -15,7 +15,7 @@ from pibls.report.quantities import Look, PictureQuantity, choose_fields, of_exp
 from pibls.report.views import CloudView, View, cell_walls, choose_views
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
-from pibls.studio.streamlines import streamlines
+from pibls.studio.measuring import listed
 
 Record = dict[str, Any]
 
@@ -28,13 +28,9 @@ def picture(solution: Solution, what: str, field: str | None, over: Sequence[str
     views = _views(solution, n)
     shown = _quantity(solution, what, field)
     stack = [view.evaluate(shown.function) for view in views]
-    found: Record = {
-        "title": shown.title,
-        "symbol": shown.symbol,
-        "names": list(views[0].names),
-        "log": shown.magnitude,
-    }
-    found |= {"frames": [view.place for view in views], "limits": [list(pair) for pair in views[0].limits]}
+    found: Record = {"title": shown.title, "symbol": shown.symbol, "log": shown.magnitude}
+    found |= {"names": list(views[0].names), "limits": [list(pair) for pair in views[0].limits]}
+    found["frames"] = [view.place for view in views]
     if len(views[0].axes) == 1:
         return found | _curves(views, stack, solution, over)
     found |= _codes(stack, shown.magnitude) | {"kind": "map", "n": n, "in_space": views[0].in_space}
@@ -92,7 +88,7 @@ def _quantity(solution: Solution, what: str, field: str | None) -> PictureQuanti
 def _curves(views: Sequence[View], stack: list[FloatArray], solution: Solution, over: Sequence[str]) -> Record:
     finite = np.concatenate([values[np.isfinite(values)] for values in stack])
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    lines = [[None if not np.isfinite(v) else float(f"{v:.7g}") for v in values] for values in stack]
+    lines = [listed(values) for values in stack]
     found: Record = {"kind": "curve", "x": views[0].grids[0].tolist(), "lines": lines, "low": low, "high": high}
     if "cells" in over and isinstance(solution.network, CellNetwork):
         found["walls"] = [cell_walls(solution.network, view).tolist() for view in views]
@@ -139,11 +135,24 @@ def _vectors(solution: Solution, views: Sequence[View], field: str | None, over:
     if "streamlines" in wanted:
         flow = fields[:2] if len(fields) >= 2 else [-entry for entry in pair]
         ways = [[view.evaluate(value_of(solution, entry)) for entry in flow] for view in coarse]
-        found["streams"] = [
-            [np.round(line, 5).tolist() for line in streamlines(view.grids, both[0], both[1])]
-            for view, both in zip(coarse, ways, strict=True)
-        ]
+        found["streams"] = [_streams(view, *both) for view, both in zip(coarse, ways, strict=True)]
     return found
+
+
+def _streams(view: View, across: FloatArray, along: FloatArray) -> list[Any]:
+    """Return curves that follow a vector, evenly spread."""
+    from matplotlib.figure import Figure
+
+    (x, y), (u, v) = view.grids, np.ma.masked_invalid([across, along])
+    drawn = Figure().add_subplot().streamplot(x, y, u, v, density=0.5)
+    lines: list[FloatArray] = []
+    for piece in drawn.lines.get_segments():
+        # Some versions of Matplotlib give every step of a curve as a line of its own.
+        if lines and (lines[-1][-1] == piece[0]).all():
+            lines[-1] = np.concatenate([lines[-1], piece[1:]])
+        else:
+            lines.append(np.asarray(piece))
+    return [np.round(line, 5).tolist() for line in lines]
 
 
 def _arrows(view: View, across: FloatArray, along: FloatArray) -> list[list[float]]:

@@ -57,10 +57,11 @@ def cut(solution: Solution, ends: list[list[float]], at: float | None, name: str
     if not np.isfinite(values).any():
         raise InputError("The line lies outside the domain. Draw it across the domain.")
     along = (share * np.linalg.norm(stop - start)).tolist()
-    return {"x": along, "values": _listed(values), "errors": _listed(errors), "symbol": own.label}
+    return {"x": along, "values": listed(values), "errors": listed(errors), "symbol": own.label}
 
 
-def _listed(values: Any) -> list[float | None]:
+def listed(values: Any) -> list[float | None]:
+    """Return numbers with as many digits as a page shows, None for those that are not finite."""
     return [float(f"{value:.7g}") if np.isfinite(value) else None for value in values]
 
 

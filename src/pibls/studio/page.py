@@ -11,16 +11,14 @@ from typing import Any
 from pibls.errors import PiblsError
 from pibls.studio.board_panel import BoardPanel
 from pibls.studio.card_panel import CardPanel
-from pibls.studio.downloads import Downloads
+from pibls.studio.downloads import Downloads, of_fragment, to_fragment
+from pibls.studio.panel import Record
 from pibls.studio.session import Session
-from pibls.studio.share_links import of_fragment, to_fragment
 from pibls.studio.solution_panel import SolutionPanel
 from pibls.studio.status_bar import StatusBar
 from pibls.studio.text_edits import is_toml, with_value
 from pibls.studio.top_bar import TopBar
 from pibls.writing import replaced
-
-Record = dict[str, Any]
 
 
 class StudioPage:
@@ -58,6 +56,22 @@ class StudioPage:
     def text(self) -> str:
         """The problem file as it is now."""
         return self.session.text
+
+    @property
+    def problem(self) -> Record:
+        """Facts of the problem, none where the text cannot be read as one."""
+        return self.record.get("problem") or {}
+
+    @property
+    def edges(self) -> list[str]:
+        """The names of the pieces of the boundary."""
+        return [edge["name"] for edge in (self.record.get("board") or {"edges": []})["edges"]]
+
+    @property
+    def first_field(self) -> Record:
+        """The entry of a condition that names the first field, where there are several."""
+        fields = self.problem.get("fields", [])
+        return {"u": fields[0]} if len(fields) > 1 else {}
 
     def start(self, work: Awaitable[Any]) -> None:
         """Have something done while the page goes on; a refusal is told in words."""
@@ -171,7 +185,7 @@ class StudioPage:
     def save(self) -> None:
         """Write the problem file where it came from, or hand it to the browser."""
         if self.path is None:
-            self.downloads.problem()
+            self.downloads.start("toml")
             return
         text = self.text
         try:
@@ -216,14 +230,10 @@ class StudioPage:
             self._moved = False
             await self._solve(again=True)
 
-    def cancel(self) -> None:
-        """End the solve that runs."""
-        self.session.cancel()
-
     def press(self, name: str) -> None:
         """Do as a key of the keyboard says."""
         keys: dict[str, Callable[[], None]] = {"solve": self.solve, "save": self.save, "undo": self.undo}
-        keys |= {"redo": self.redo, "cancel": self.cancel, "open": self.top.pick, "help": self.top.show_help}
+        keys |= {"redo": self.redo, "cancel": self.session.cancel, "open": self.top.pick, "help": self.top.help.open}
         if name in keys:
             with self.root:
                 keys[name]()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pibls.status import Status
+from pibls.studio.panel import PagePanel, Record
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
-Record = dict[str, Any]
 _TONES = {
     Status.CONVERGED: "good",
     Status.STALLED: "warn",
@@ -19,11 +19,11 @@ _TONES = {
 }
 
 
-class StatusBar:
+class StatusBar(PagePanel):
     """Words, figures and a small curve."""
 
     def __init__(self, page: StudioPage) -> None:
-        self.page, self.ui = page, page.ui
+        super().__init__(page)
         self.course: list[float] = []
         self.tol = 1e-4
         self.begun = False
@@ -47,21 +47,19 @@ class StatusBar:
     def show_problem(self, record: Record) -> None:
         """Say whether the problem can be solved."""
         self.tol = record["tol"]
-        if self.page.session.solving or (self.page.solution.answer is not None and self._fresh(record)):
+        answered = self.page.solution.answer is not None
+        fresh = self.page.session.solved == self.page.text and not record["error"]
+        if self.page.session.solving or (answered and fresh):
             return
         if record["error"]:
             line = f"Line {record['error']['line']}: " if record["error"]["line"] else ""
             self.refuse(line + record["error"]["message"])
         elif record["told"]:
             self.tell(record["told"], "warn")
-        elif self.page.solution.answer is not None:
+        elif answered:
             self.tell("The problem has changed. Press Solve to see its solution.")
         else:
             self.tell("Ready to solve.")
-
-    def _fresh(self, record: Record) -> bool:
-        """Tell whether the solution on the page is that of the problem on the page."""
-        return bool(self.page.session.solved == self.page.text) and not record["error"]
 
     def begin(self, *, quiet: bool) -> None:
         """Say that a solve has begun."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import PiblsError
-from pibls.studio.text_edits import with_table
+from pibls.studio.condition_edits import with_another
+from pibls.studio.panel import PagePanel, show
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -22,12 +23,13 @@ _KEYS = {
 }
 
 
-class TopBar:
+class TopBar(PagePanel):
     """Buttons for the whole problem."""
 
     def __init__(self, page: StudioPage) -> None:
-        self.page, self.ui = page, page.ui
+        super().__init__(page)
         self.zoo: list[dict[str, str]] = []
+        self.help: Any = None
 
     def build(self) -> None:
         """Make the elements."""
@@ -44,8 +46,10 @@ class TopBar:
         self.back = self._button("undo", "", page.undo, "Undo")
         self.forth = self._button("redo", "", page.redo, "Redo")
         self._button("contrast", "", self._turn, "Light or dark")
-        self._button("help_outline", "", self.show_help, "Help on keys")
-        self.cancel = ui.button("Cancel", on_click=page.cancel).props("outline dense").classes("action hide px-3")
+        self._button("help_outline", "", lambda: self.help.open(), "Help on keys")
+        self.cancel = (
+            ui.button("Cancel", on_click=page.session.cancel).props("outline dense").classes("action hide px-3")
+        )
         self.solve = ui.button("Solve", on_click=page.solve).props("unelevated dense").classes("action px-4")
         limit = page.session.crew.allowance.upload
         self.upload = ui.upload(
@@ -89,8 +93,7 @@ class TopBar:
                 return
             page.path = None
         elif ending == ".csv":
-            entries = {"kind": "observation", "file": name}
-            page.edit(lambda text: with_table(text, ("conditions",), entries, several=True))
+            page.edit(with_another, {"kind": "observation", "file": name})
             page.status.tell(f"{name} is a measurement now. Name unknown numbers in the file, and solve to fit them.")
         else:
             page.board.import_shape(name)
@@ -115,10 +118,9 @@ class TopBar:
 
     def _shelve(self, shelf: Any, words: str) -> None:
         ui = self.ui
-        starters = [
-            (f"start {name}", name.capitalize(), _first_line(text)) for name, text in self.page.starters.items()
-        ]
-        found = [*starters, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
+        starters = self.page.starters.items()
+        found = [(f"start {name}", name.capitalize(), text.partition("\n")[0].lstrip("# ")) for name, text in starters]
+        found = [*found, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
         shelf.clear()
         with shelf:
             for key, title, about in found:
@@ -149,10 +151,6 @@ class TopBar:
     def _turn(self) -> None:
         self.page.run("setDark(!document.body.classList.contains('body--dark'))")
 
-    def show_help(self) -> None:
-        """Show the keys."""
-        self.help.open()
-
     def show_steps(self) -> None:
         """Show whether there is something to undo or to redo."""
         history = self.page.session.history
@@ -161,9 +159,5 @@ class TopBar:
 
     def show_solving(self, solving: bool) -> None:
         """Offer to cancel while a solve runs."""
-        (self.cancel.classes(remove="hide") if solving else self.cancel.classes(add="hide"))
+        show(self.cancel, solving)
         self.solve.set_enabled(not solving)
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0].lstrip("# ") if text else ""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pibls.errors import InputError
 from pibls.problem import Eigenvalue, Problem
+from pibls.problems import about, zoo
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum import Spectrum, eigen
 from pibls.status import Status
 from pibls.studio.cards import read, typeset_one
-from pibls.studio.library import listed, zoo_text
 from pibls.studio.maps import picture
 from pibls.studio.measuring import cut, probe, quantity
 from pibls.text import ProblemFile, read_text
+from pibls.text.positions import suggestion
 from pibls.tuning import solve
 from pibls.tuning.prepared import Prepared, prepare
 from pibls.tuning.progress import Progress
@@ -43,9 +44,9 @@ class Workbench:
 
     def __post_init__(self) -> None:
         self.tasks = {
-            "read": lambda text, folder: read(text, folder),
-            "typeset": lambda text, formula: typeset_one(text, formula),
-            "library": listed,
+            "read": read,
+            "typeset": typeset_one,
+            "library": library,
             "zoo": zoo_text,
             "solve": self.solve,
             "again": self.again,
@@ -143,9 +144,11 @@ class Workbench:
             status, message = str(self.spectrum.status), self.spectrum.message
         found: Record = {"status": status, "message": message, "size": d.size, "method": d.method}
         estimate = solution.error_estimate if self.spectrum is None else None  # eigenvalues have their own
-        found |= {"estimate": estimate, "tol": d.tolerance, "true_error": _true_error(solution)}
+        known = solution.problem.exact is not None and not solution.problem.parameters
+        found |= {"estimate": estimate, "tol": d.tolerance, "true_error": solution.true_error() if known else None}
         found["parameters"] = str(solution.parameters) if solution.parameters is not None else ""
-        found["eigenvalues"] = [] if self.spectrum is None else _eigenvalues(self.spectrum)
+        pairs = [] if self.spectrum is None else zip(self.spectrum.values, self.spectrum.errors, strict=True)
+        found["eigenvalues"] = [f"{value:.8g} ± {error:.1g}" for value, error in pairs]
         found["seconds"] = time.perf_counter() - begun
         try:
             found["picture"] = self.picture(**wanted)
@@ -165,11 +168,26 @@ class Workbench:
         return {"path": path, "size": place.stat().st_size}
 
 
-def _true_error(solution: Solution) -> float | None:
-    problem: Problem = solution.problem
-    return solution.true_error() if problem.exact is not None and not problem.parameters else None
+def library() -> dict[str, Any]:
+    """Return the names of all problems of the zoo, with a line about each.
+
+    >>> library()["zoo"][0]["name"]
+    'advection'
+    """
+    return {"zoo": [{"name": name, "about": about(build)} for name, build in zoo().items()]}
 
 
-def _eigenvalues(spectrum: Spectrum) -> list[str]:
-    pairs = zip(spectrum.values.tolist(), spectrum.errors.tolist(), strict=True)
-    return [f"{value:.8g} ± {error:.1g}" for value, error in pairs]
+def zoo_text(name: str) -> dict[str, str]:
+    """Return a problem of the zoo as a problem file; an exact solution that no formula tells is left out.
+
+    >>> "laplacian(u)" in zoo_text("poisson")["text"]
+    True
+    """
+    known = zoo()
+    if name not in known:
+        raise InputError(f"The zoo has no problem {name[:60]!r}.{suggestion(name, known)}")
+    problem, title = known[name](), name.replace("_", " ").capitalize()
+    try:
+        return {"text": problem.to_text(title=title)}
+    except InputError:
+        return {"text": replace(problem, exact=None).to_text(title=title)}

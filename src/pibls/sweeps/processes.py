@@ -18,8 +18,6 @@ from typing import Any
 
 from pibls.checks import cut
 
-__all__ = ["ENDED", "become_worker", "in_processes", "result_of"]
-
 ENDED = "The process ended before its task did, perhaps for want of memory. Run it again with fewer processes."
 _work: list[Callable[[Any], Any]] = []  # the work of a process of a pool, sent when it starts
 

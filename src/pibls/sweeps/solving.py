@@ -19,14 +19,13 @@ from pibls.sweeps.kept import file_of, kept
 from pibls.sweeps.workers import Workers
 from pibls.tuning import solve
 
-__all__ = ["Point", "Solving"]
-
 
 @dataclass(frozen=True)
 class Point:
     """Values of parameters, and options of the solve that differ from point to point."""
 
     index: tuple[int, ...]
+    name: str  # in words
     values: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     problem: Problem | None = None  # made before, where the function that makes it cannot go to a worker
@@ -34,39 +33,23 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Solving:
-    """The work at every point.
+    """The work at every point."""
 
-    Attributes
-    ----------
-    make
-        Makes the problem for values by name.
-    options
-        Options of all solves.
-    folder
-        Where solutions are kept, if anywhere.
-    taken
-        Returns the numbers of a solution that are wanted.
-    """
-
-    make: Callable[..., Problem]
-    options: Mapping[str, Any]
-    folder: Path | None
-    taken: Callable[[Solution], Any]
+    make: Callable[..., Problem]  # makes the problem for values by name
+    options: Mapping[str, Any]  # of all solves
+    folder: Path | None  # where solutions are kept, if anywhere
+    taken: Callable[[Solution], Any]  # returns the numbers of a solution that are wanted
 
     def __call__(self, point: Point) -> Any:
         """Return the numbers at a point, or the reason why there are none."""
-        try:
-            return self.taken(self.solution(point))
-        except Exception as error:  # one that fails costs its own point and nothing else
-            return in_words(error)
+        return _tried(lambda: self.taken(self.solution(point)))
 
     def solution(self, point: Point) -> Solution:
         """Return the solution at a point: the one that is kept, or a new one, which is kept then."""
         problem = self.made(point)
         options = {**self.options, **point.options}
-        path = (
-            None if self.folder is None else file_of(self.folder, problem, {**point.values, **point.options}, options)
-        )
+        told = {**point.values, **point.options}
+        path = None if self.folder is None else file_of(self.folder, problem, told, options)
         found = None if path is None else kept(path, problem)
         if found is None:
             # One thread everywhere: the same bits, whatever the number of processes.
@@ -97,7 +80,7 @@ class Solving:
         if workers.takes(away):
             away, points = replace(away, make=Problem), self._prepared(points, workers, failed)
         for point, found in workers.outcomes(away, points):
-            yield point, found if isinstance(found, str) else self._taken(found)
+            yield point, found if isinstance(found, str) else _tried(self.taken, found)
         yield from failed
 
     def _prepared(self, points: Iterable[Point], workers: Workers, failed: list[tuple[Point, str]]) -> Iterator[Point]:
@@ -115,11 +98,13 @@ class Solving:
                 )
             yield replace(point, problem=problem)
 
-    def _taken(self, solution: Solution) -> Any:
-        try:
-            return self.taken(solution)
-        except Exception as error:
-            return in_words(error)
+
+def _tried(work: Callable[..., Any], *given: Any) -> Any:
+    """Return the result of some work, or the reason why it failed, which costs its own point and nothing else."""
+    try:
+        return work(*given)
+    except Exception as error:
+        return in_words(error)
 
 
 def in_words(error: Exception) -> str:

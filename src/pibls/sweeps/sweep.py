@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,12 @@ import numpy as np
 from pibls.checks import as_reals, check_number, cut, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quantities import asked
 from pibls.report.grid_values import installed
 from pibls.solution import Solution
 from pibls.sweeps.kept import file_of, open_folder
-from pibls.sweeps.labels import Labelled, Taken, Taking
+from pibls.sweeps.labels import Labelled, Taking
 from pibls.sweeps.solving import Point, Solving
 from pibls.sweeps.workers import workers_of
 from pibls.tuning import solve
@@ -104,28 +104,23 @@ def sweep(
     found = Labelled(asked.axes, taking.quantities)
     work = asked.solving(None if folder is None else open_folder(folder), taking)
     with reporter(progress, "sweep", "SweepProgress") as report:
-        course = _Tallied(found, report)
-        for point, result in work.outcomes(asked.points(), workers):
-            course.put(point, result)
+        total = int(np.prod(found.shape))
+        for point, result in reported(work.outcomes(asked.points(), workers), total, report):
+            found.put(point.index, result)
     facts = {"tolerance": tolerance} | ({"equation": str(problem)} if isinstance(problem, Problem) else {})
     return found.dataset(xarray, facts)
 
 
-class _Tallied:
-    """Enters results, and tells how far the sweep is."""
-
-    def __init__(self, found: Labelled, report: Callable[[SweepProgress], None]) -> None:
-        self.found, self.report = found, report
-        self.done, self.failed = 0, 0
-
-    def put(self, point: Point, result: Taken | str) -> None:
-        self.found.put(point.index, result)
-        self.done += 1
-        self.failed += isinstance(result, str)
-        place = ", ".join(f"{name} = {value:g}" for name, value in {**point.values, **point.options}.items())
-        said = cut(result, 200) if isinstance(result, str) else result.status
-        total = int(np.prod(self.found.shape))
-        self.report(SweepProgress(self.done, total, self.failed, f"{place}: {said}"))
+def reported(
+    outcomes: Iterable[tuple[Point, Any]], total: int, report: Callable[[SweepProgress], None]
+) -> Iterator[tuple[Point, Any]]:
+    """Yield points and results, and tell how far the sweep is after each of them."""
+    failed = 0
+    for done, (point, result) in enumerate(outcomes, 1):
+        yield point, result
+        failed += isinstance(result, str)
+        said = cut(result, 200) if isinstance(result, str) else str(result.status)
+        report(SweepProgress(done, total, failed, f"{point.name}: {said}"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +137,8 @@ class _Asked:
         for index in np.ndindex(*map(len, self.axes.values())):
             own = {name: every[i] for (name, every), i in zip(self.axes.items(), index, strict=True)}
             options = {name: own.pop(name) for name in self.varied}
-            yield Point(index, own, options)
+            place = ", ".join(f"{name} = {value:g}" for name, value in {**own, **options}.items())
+            yield Point(index, place, own, options)
 
     def solving(self, folder: Path | None, taking: Taking) -> Solving:
         """Return the work at every point; refuse a folder that cannot keep its result."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from pibls.errors import InputError, PiblsError, SolveError
 from pibls.geometry.sampling import unit_cube
 from pibls.markup import facts
 from pibls.problem import Problem
-from pibls.problem.open_numbers import open_in
+from pibls.problem.unknown_numbers import open_in
 from pibls.quantities import asked
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.sweeps.kept import open_folder
 from pibls.sweeps.solving import Point, Solving
-from pibls.sweeps.sweep import SweepProgress
+from pibls.sweeps.sweep import SweepProgress, reported
 from pibls.sweeps.workers import Workers, workers_of
 from pibls.tuning import prepare, solve
 from pibls.tuning.prepared import keeps_factors
@@ -147,27 +148,24 @@ def uncertainty(
     middle = solve(problem.at(**means), tol=accuracy, progress=False)
     central = _number(wanted(middle))
     points = [
-        Point((i,), dict(zip(inputs, map(float, row), strict=True)))
+        Point((i,), f"sample {i + 1}", dict(zip(inputs, map(float, row), strict=True)))
         for i, row in enumerate(np.array([*inputs.values()]).T)
     ]
-    workers, taking = workers_of(executor, "uncertainty"), _Taking(wanted)
-    work = Solving(problem.at, {"tol": accuracy}, None if folder is None else open_folder(folder), taking)
+    workers, place = workers_of(executor, "uncertainty"), None if folder is None else open_folder(folder)
+    work = Solving(problem.at, {"tol": accuracy}, place, partial(_sample, wanted))
     with reporter(progress, "uncertainty", "SweepProgress") as report:
         found = _solved(middle.problem, points, work, workers, report)
     values = np.array([np.nan if isinstance(one, str) else one.value for one in found])
     known = values[np.isfinite(values)]
     if len(known) < 2:
-        raise SolveError(f"uncertainty found no solution for the samples: {next(filter(_is_text, found), 'no number')}")
+        why = next((one for one in found if isinstance(one, str)), "no number")
+        raise SolveError(f"uncertainty found no solution for the samples: {why}")
     mean, deviation = float(known.mean()), float(known.std(ddof=1))
     low, high = np.quantile(known, [0.025, 0.975]).tolist()
     linear, shares, why = _linearised(middle, wanted, {name: float(own.std()) for name, own in given.items()})
     notes = [why, _differing(known, central, linear), _failed(middle, found, values)]
     note = " ".join(filter(None, notes))
     return Uncertainty(mean, deviation, (low, high), central, linear, shares, values, inputs, note)
-
-
-def _is_text(found: _Sample | str) -> bool:
-    return isinstance(found, str)
 
 
 def _number(value: Any) -> float:
@@ -214,35 +212,19 @@ class _Sample:
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Taking:
-    """Takes the number of a solution."""
-
-    wanted: Callable[[Solution], Any]
-
-    def __call__(self, solution: Solution) -> _Sample:
-        """Return the number of a solution."""
-        return _Sample(_number(self.wanted(solution)), solution.status, solution.diagnostics.message)
+def _sample(wanted: Callable[[Solution], Any], solution: Solution) -> _Sample:
+    """Return the number of a solution."""
+    return _Sample(_number(wanted(solution)), solution.status, solution.diagnostics.message)
 
 
 def _solved(
-    middle: Problem,
-    points: Sequence[Point],
-    work: Solving,
-    workers: Workers,
-    report: Callable[[SweepProgress], None],
+    middle: Problem, points: Sequence[Point], work: Solving, workers: Workers, report: Callable[[SweepProgress], None]
 ) -> Sequence[_Sample | str]:
     """Solve at points; with the factors of one problem where only data differ."""
     if work.folder is None and keeps_factors(middle, problems := [work.made(point) for point in points]):
         return [work.taken(one) for one in prepare(middle, tol=work.options["tol"]).solve_alike(problems)]
-    found: list[_Sample | str] = [""] * len(points)
-    failed = 0
-    for done, (point, result) in enumerate(work.outcomes(points, workers), 1):
-        found[point.index[0]] = result
-        failed += isinstance(result, str)
-        said = cut(result, 200) if isinstance(result, str) else str(result.status)
-        report(SweepProgress(done, len(points), failed, f"sample {point.index[0] + 1}: {said}"))
-    return found
+    found = {point.index: result for point, result in reported(work.outcomes(points, workers), len(points), report)}
+    return [found[point.index] for point in points]
 
 
 def _linearised(middle: Solution, wanted: Any, deviations: Mapping[str, float]) -> tuple[float, dict[str, float], str]:

@@ -11,36 +11,32 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pibls.checks import check_integer, cut, shorten
 from pibls.errors import InputError, MissingDependencyError
 from pibls.runtime import available_cores, blas_threads, is_dask
 from pibls.sweeps.processes import in_processes, result_of
 
-__all__ = ["Work", "Workers", "connected", "executor_of", "workers_of"]
-
 Work = Callable[[Any], Any]
 Outcomes = Iterator[tuple[Any, Any]]
 
 
-class Workers(Protocol):
-    """Does tasks; a task without a result has a sentence that says why."""
+@dataclass(frozen=True)
+class Workers:
+    """Do tasks one after the other in this process; a task without a result has a sentence that says why."""
+
+    def packed(self, work: Any) -> bytes:
+        """Return a function, or an argument of one, as it goes to the workers: nothing goes anywhere."""
+        del work
+        return b""
 
     def takes(self, work: Any) -> str:
         """Return why a function, or an argument of one, cannot go to the workers; an empty text if it can."""
-
-    def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
-        """Yield every task as it is finished, and its result."""
-
-
-@dataclass(frozen=True)
-class Here:
-    """Does one task after the other in this process."""
-
-    def takes(self, work: Any) -> str:
-        """Return an empty text: nothing goes anywhere."""
-        del work
+        try:
+            self.packed(work)
+        except Exception as error:  # whatever an object of the user says
+            return cut(str(error)) or type(error).__name__
         return ""
 
     def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
@@ -49,14 +45,14 @@ class Here:
 
 
 @dataclass(frozen=True)
-class Processes:
+class Processes(Workers):
     """Processes that are started for these tasks, and end with them."""
 
     count: int
 
-    def takes(self, work: Any) -> str:
-        """Return why a function cannot go to another process; an empty text if it can."""
-        return _unpicklable(ForkingPickler.dumps, work)
+    def packed(self, work: Any) -> bytes:
+        """Return a function as it goes to another process."""
+        return bytes(ForkingPickler.dumps(work))
 
     def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
         """Yield every task as it is finished, and its result."""
@@ -64,34 +60,34 @@ class Processes:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """An executor of the user."""
+class Pool(Workers):
+    """An executor of the user, which may have other processes."""
 
     executor: Executor
 
-    def takes(self, work: Any) -> str:
-        """Return why a function cannot go to another process, which the executor may have."""
-        return _unpicklable(ForkingPickler.dumps, work)
+    def packed(self, work: Any) -> bytes:
+        """Return a function as it goes to another process."""
+        return bytes(ForkingPickler.dumps(work))
 
     def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
         """Yield every task as it is finished, and its result."""
-        packed = b"" if self.takes(work) else bytes(ForkingPickler.dumps(work))
+        packed = b"" if self.takes(work) else self.packed(work)
         # Only the script itself knows its own functions; some executors send these along.
-        sent = work if not packed or b"__main__" in packed else _Packed(packed)
-        return _collected(self.executor, sent, tasks)
+        own = not packed or b"__main__" in packed
+        return _collected(self.executor, work if own else functools.partial(_unpacked, packed), tasks)
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class Cluster(Workers):
     """The workers of a Dask client."""
 
     client: Any
 
-    def takes(self, work: Any) -> str:
-        """Return why a function cannot go to a worker; an empty text if it can."""
+    def packed(self, work: Any) -> bytes:
+        """Return a function as it goes to a worker."""
         import cloudpickle  # comes with Dask, and takes functions of scripts along
 
-        return _unpicklable(cloudpickle.dumps, work)
+        return bytes(cloudpickle.dumps(work))
 
     def outcomes(self, work: Work, tasks: Iterable[Any]) -> Outcomes:
         """Yield every task as it is finished, and its result."""
@@ -103,14 +99,14 @@ def workers_of(executor: object, owner: str) -> Workers:
     """Return the workers that were asked for: a number of processes (one per core if left out), or an executor.
 
     >>> workers_of(1, "sweep"), workers_of(3, "sweep")
-    (Here(), Processes(count=3))
+    (Workers(), Processes(count=3))
     """
     if is_dask(executor):
         return Cluster(executor)
     found = executor_of(executor, "executor", owner)
     if isinstance(found, Executor):
         return Pool(found)
-    return Here() if found == 1 else Processes(found)
+    return Workers() if found == 1 else Processes(found)
 
 
 def executor_of(given: object, name: str, owner: str) -> Executor | int:
@@ -145,22 +141,9 @@ def connected(address: str) -> Any:
         ) from None
 
 
-def _unpicklable(dumps: Callable[[Any], Any], work: Any) -> str:
-    try:
-        dumps(work)
-    except Exception as error:  # whatever an object of the user says
-        return cut(str(error)) or type(error).__name__
-    return ""
-
-
-@dataclass(frozen=True)
-class _Packed:
-    """A function as bytes, which every process opens once."""
-
-    packed: bytes
-
-    def __call__(self, task: Any) -> Any:
-        return _opened(self.packed)(task)
+def _unpacked(packed: bytes, task: Any) -> Any:
+    """Do a task with a function that came as bytes, which every process opens once."""
+    return _opened(packed)(task)
 
 
 @functools.lru_cache(maxsize=1)

@@ -63,8 +63,11 @@ class System:
 
 def system_bytes(problem: Problem, points: Points, nodes: int) -> int:
     """Predict the memory, in bytes, that assembling and solving with so many nodes takes."""
-    rows = sum(points.sets[s.source].rows for s in problem.statements)
-    return min(_BEYOND_MEMORY, int(_WORKSPACE * 8) * rows * nodes * len(problem.fields))
+    return min(_BEYOND_MEMORY, int(_WORKSPACE * 8) * _rows(problem, points) * nodes * len(problem.fields))
+
+
+def _rows(problem: Problem, points: Points) -> int:
+    return sum(points.sets[s.source].rows for s in problem.statements)
 
 
 def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: RowScaling | None = None) -> System:
@@ -91,7 +94,7 @@ def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: R
     columns = network.size * len(problem.fields)
     require_memory(
         system_bytes(problem, points, network.size),
-        f"a system of {sum(points.sets[s.source].rows for s in problem.statements)} rows and {columns} columns",
+        f"a system of {_rows(problem, points)} rows and {columns} columns",
         "Use fewer points or fewer nodes.",
     )
     soft = _Target.of([s for s in problem.statements if not s.exact], points, columns, network)
@@ -168,15 +171,6 @@ class _Target:
         return self.blocks[self.statements.index(statement)].rows
 
 
-def _coefficients(statement: Statement, X: FloatArray, normals: FloatArray | None, place: Any) -> dict[str, Any]:
-    """Return {field: {multi-index: number or column}} of a linear form at points."""
-    result: dict[str, dict[MultiIndex, Any]] = {}
-    for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
-        value = function.constant if function.constant is not None else place(function(X, normals))
-        result.setdefault(term.field, {})[term.multi_index] = value
-    return result
-
-
 def _fill_rows(
     group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: _Target, hard: _Target
 ) -> None:
@@ -195,7 +189,11 @@ def _fill_rows(
         source = statement.form.source_function(where.points, where.normals)
         source = source if where.weights is None else np.array(where.averaged(source))
         target.rhs[rows] = place(-source if statement.targets is None else statement.targets - source)
-        for name, form in _coefficients(statement, where.points, where.normals, place).items():
+        by_field: dict[str, dict[MultiIndex, Any]] = {}
+        for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
+            value = function.constant if function.constant is not None else place(function(where.points, where.normals))
+            by_field.setdefault(term.field, {})[term.multi_index] = value
+        for name, form in by_field.items():
             first = problem.field_names.index(name) * network.size
             forms.append(form)
             outs.append(target.matrix[rows, first : first + network.size])
@@ -216,19 +214,19 @@ def _fill_rows(
 def _scale_rows(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
     """Scale the rows in place and return the blocks with their factors."""
     norms = []
-    for statement, block in zip(target.statements, target.blocks, strict=True):
-        if statement.noise is not None:
-            deviations = target.xp.asarray(np.array(statement.noise), device=device(target.matrix))
+    for block in target.blocks:
+        if block.noise is not None:
+            deviations = target.xp.asarray(np.array(block.noise), device=device(target.matrix))
             target.matrix[block.rows, :] /= deviations[:, None]
             target.rhs[block.rows] /= deviations
         norms.append(_root_mean_square(target.matrix[block.rows, :], target.xp))
-    factors = scaling.scales(target.statements, norms)
-    for block, factor, norm in zip(target.blocks, factors, norms, strict=True):
+    found = []
+    for block, factor, norm in zip(target.blocks, scaling.scales(target.statements, norms), norms, strict=True):
         _check_range(block.name, factor, norm, float(target.xp.max(target.xp.abs(target.rhs[block.rows]))))
         target.matrix[block.rows, :] *= factor
         target.rhs[block.rows] *= factor
-    found = zip(target.blocks, factors, norms, strict=True)
-    return tuple(replace(block, scale=factor, norm=norm) for block, factor, norm in found)
+        found.append(replace(block, scale=factor, norm=norm))
+    return tuple(found)
 
 
 def _check_range(name: str, factor: float, norm: float, largest: float) -> None:

@@ -63,8 +63,14 @@ def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float |
     return float(value)
 
 
-def _made(measures: Measured, make: Callable[[], Any]) -> Measured:
-    """Make an expression with SymPy if its measures are within limits, and check those of the result."""
+def _made(
+    make: Callable[[], Any], operands: Sequence[Measured], number: float | None = None, size: int = 0, order: int = 0
+) -> Measured:
+    """Make an expression with SymPy if its measures are within limits, and check those of the result.
+
+    Its size is given, or that of the operands and one; its order that of the operands and what is given.
+    """
+    measures = Measured(sp.S.Zero, number, size or _size(operands), order + max(own.order for own in operands))
     _checked(measures)
     return _checked(_with(measures, make()))
 
@@ -90,10 +96,6 @@ def _size(operands: Sequence[Measured]) -> int:
     return 1 + sum(operand.size for operand in operands)
 
 
-def _order(operands: Sequence[Measured]) -> int:
-    return max(operand.order for operand in operands)
-
-
 def add(operands: Sequence[Measured], signs: Sequence[int]) -> Measured:
     """Return a sum, the signs being 1 or -1."""
     _only(("number", "vector"), operands, "This adds")
@@ -102,8 +104,7 @@ def add(operands: Sequence[Measured], signs: Sequence[int]) -> Measured:
     number = _value(lambda *values: sum(s * v for s, v in zip(signs, values, strict=True)), operands)
     pairs = list(zip(signs, operands, strict=True))
     size = sum(operand.size + (sign < 0) for sign, operand in pairs) + 1
-    result = _made(Measured(sp.S.Zero, number, size, _order(operands)), lambda: _total(pairs))
-    return _sure("Add", operands, result)
+    return _sure("Add", operands, _made(lambda: _total(pairs), operands, number, size))
 
 
 def _sure(kind: str, operands: Sequence[Measured], result: Measured) -> Measured:
@@ -128,8 +129,7 @@ def multiply(left: Measured, right: Measured) -> Measured:
         raise RefusedError("This multiplies two vectors. Did you mean dot(a, b)?")
     number = _value(lambda a, b: a * b, (left, right))
     size = _size((left, right)) * (3 if "vector" in (left.kind, right.kind) else 1)
-    result = Measured(sp.S.Zero, number, size, _order((left, right)))
-    return _made(result, lambda: left.expression * right.expression)
+    return _made(lambda: left.expression * right.expression, (left, right), number, size)
 
 
 def _with(measures: Measured, expression: Any) -> Measured:
@@ -165,8 +165,7 @@ def power(base: Measured, exponent: Measured) -> Measured:
         bits = max(abs(base.expression.p), base.expression.q).bit_length()
         if bits * (abs(whole.p) / whole.q) > _MOST_BITS:
             raise RefusedError("This power has too many digits; write its base with a decimal point.")
-    result = Measured(sp.S.Zero, number, _size((base, exponent)), _order((base, exponent)))
-    return _made(result, lambda: base.expression**exponent.expression)
+    return _made(lambda: base.expression**exponent.expression, (base, exponent), number)
 
 
 def product(operands: Sequence[Measured]) -> Measured:
@@ -188,15 +187,14 @@ def apply(function: NamedFunction, name: str, operands: Sequence[Measured]) -> M
     if function.searches:
         check_size(operands, name)
     _check_branches(operands)
-    number = _value(function.value, operands)
-    result = Measured(sp.S.Zero, number, _size(operands), _order(operands))
+    number, size = _value(function.value, operands), 0
     if function.order:
         if operands[1].size > _LARGEST_ARGUMENT:
             raise RefusedError(f"{name} is given more than {_LARGEST_ARGUMENT} parts; simplify its argument.")
         # A polynomial has a few parts per power of its argument.
-        result = replace(result, size=2 * (int(operands[0].number or 0) + 1) * (operands[1].size + 2))
-    _sure(name, operands, result)
-    return _made(result, lambda: function.make(*(operand.expression for operand in operands)))
+        size = 2 * (int(operands[0].number or 0) + 1) * (operands[1].size + 2)
+    _sure(name, operands, Measured(sp.S.Zero, number))
+    return _made(lambda: function.make(*(operand.expression for operand in operands)), operands, number, size)
 
 
 def _check_branches(operands: Sequence[Measured]) -> None:
@@ -220,8 +218,7 @@ def operate(name: str, operand: Measured) -> Measured:
     """Return an operator over space, to be carried out when the domain is known."""
     make, order = _OPERATORS[name]
     _only(("vector" if name == "div" else "number",), (operand,), f"{name} is given")
-    measures = Measured(sp.S.Zero, None, operand.size + 1, operand.order + order)
-    return _made(measures, lambda: make(operand.expression))
+    return _made(lambda: make(operand.expression), (operand,), order=order)
 
 
 def differentiate(operand: Measured, orders: Sequence[tuple[sp.Symbol, int]]) -> Measured:
@@ -259,8 +256,7 @@ def dot(left: Measured, right: Measured) -> Measured:
     _only(("vector",), (left, right), "dot is given")
     if len(left.expression) != len(right.expression):
         raise RefusedError(f"dot is given vectors of {len(left.expression)} and {len(right.expression)} entries.")
-    result = Measured(sp.S.Zero, None, _size((left, right)), _order((left, right)))
-    return _made(result, lambda: left.expression.dot(right.expression))
+    return _made(lambda: left.expression.dot(right.expression), (left, right))
 
 
 def piecewise(branches: Sequence[tuple[Measured, Measured]]) -> Measured:
@@ -270,5 +266,5 @@ def piecewise(branches: Sequence[tuple[Measured, Measured]]) -> Measured:
     check_size([test for _, test in branches], "piecewise")
     parts = [part for branch in branches for part in branch]
     # SymPy compares every branch with every other.
-    result = Measured(sp.S.Zero, None, 2 * _size(parts), _order(values))
-    return _made(result, lambda: sp.Piecewise(*((value.expression, test.expression) for value, test in branches)))
+    made = ((value.expression, test.expression) for value, test in branches)
+    return _made(lambda: sp.Piecewise(*made), parts, size=2 * _size(parts))

@@ -20,6 +20,7 @@ from pibls.text.vocabulary import FUNCTIONS, OPERATORS, Names
 
 _DEEPEST = 40
 _MOST_BRANCHES = 20
+_ARITHMETIC: dict[type[ast.operator], Callable[[Measured, Measured], Measured]]
 _ARITHMETIC = {ast.Mult: arithmetic.multiply, ast.Div: arithmetic.divide, ast.Pow: arithmetic.power}
 _COMPARISONS = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge, ast.Eq: sp.Eq, ast.NotEq: sp.Ne}
 _ALIASES = {
@@ -149,31 +150,20 @@ class _FormulaReader:
             return f" The subscript of a derivative is made of the coordinates {coordinates}."
         return suggestion(name, self.names.known, "Declare it as a coordinate, unknown or parameter.")
 
-    def read_sum(self, node: ast.BinOp, depth: int) -> Measured:
-        """Read a chain of sums, or one product, quotient or power."""
-        if not isinstance(node.op, ast.Add | ast.Sub):
-            return self._read_product(node, depth)
-        terms: list[tuple[int, ast.expr]] = []
-        rest: ast.expr = node
-        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add | ast.Sub):
-            terms.append((1 if isinstance(rest.op, ast.Add) else -1, rest.right))
-            rest = rest.left
-        terms.append((1, rest))
-        terms.reverse()
-        return arithmetic.add([self.read(term, depth) for _, term in terms], [sign for sign, _ in terms])
-
-    def _read_product(self, node: ast.BinOp, depth: int) -> Measured:
-        steps: list[tuple[Callable[[Measured, Measured], Measured], ast.expr]] = []
-        rest: ast.expr = node
-        while isinstance(rest, ast.BinOp) and not isinstance(rest.op, ast.Add | ast.Sub):
-            operation = _ARITHMETIC.get(type(rest.op))
-            if operation is None:
-                raise self.error(rest, "There is no division with remainder; write / for a quotient.")
-            steps.append((operation, rest.right))
-            rest = rest.left
-        result = self.read(rest, depth)
-        for operation, operand in reversed(steps):
-            result = operation(result, self.read(operand, depth))
+    def read_operation(self, node: ast.BinOp, depth: int) -> Measured:
+        """Read a chain of sums, or one of products, quotients and powers."""
+        sums, first, steps = isinstance(node.op, ast.Add | ast.Sub), node.left, [node]
+        while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub) == sums:
+            steps, first = [first, *steps], first.left
+        if sums:
+            terms = [self.read(term, depth) for term in (first, *(step.right for step in steps))]
+            return arithmetic.add(terms, [1, *(1 if isinstance(step.op, ast.Add) else -1 for step in steps)])
+        for step in reversed(steps):
+            if type(step.op) not in _ARITHMETIC:
+                raise self.error(step, "There is no division with remainder; write / for a quotient.")
+        result = self.read(first, depth)
+        for step in steps:
+            result = _ARITHMETIC[type(step.op)](result, self.read(step.right, depth))
         return result
 
     def read_sign(self, node: ast.UnaryOp, depth: int) -> Measured:
@@ -307,7 +297,7 @@ class _FormulaReader:
 _METHODS: dict[type[ast.expr], Callable[[_FormulaReader, Any, int], Measured]] = {
     ast.Constant: _FormulaReader.read_number,
     ast.Name: _FormulaReader.read_name,
-    ast.BinOp: _FormulaReader.read_sum,
+    ast.BinOp: _FormulaReader.read_operation,
     ast.UnaryOp: _FormulaReader.read_sign,
     ast.Compare: _FormulaReader.read_comparison,
     ast.BoolOp: _FormulaReader.read_logic,

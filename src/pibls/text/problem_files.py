@@ -26,7 +26,7 @@ from pibls.text.formulas import make_names
 from pibls.text.positions import Text
 from pibls.text.quantity_tables import Asked, read_quantities
 from pibls.text.tables import Interpolant, column, local_name, read_columns
-from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
+from pibls.text.unknown_tables import declared, read_truth, read_unknowns, refuse_taken
 from pibls.text.vocabulary import Names
 
 _KEYS = (
@@ -221,12 +221,12 @@ def read_names(table: Table, given: Mapping[str, str] = MappingProxyType({})) ->
     names = read_unknowns(table, names)
     for label in table.table("data").data:
         refuse_taken(table, ("data", label, "#key"), label, names)
-        names = known(names, label, _data(table.table("data").table(label), label, names))
+        names = declared(names, label, _data(table.table("data").table(label), label, names))
     parameters = table.table("parameters")
     for label in parameters.data:
         refuse_taken(table, ("parameters", label, "#key"), label, names)
         value = _given(label, given, names.plain) or read_expression(parameters.text(label), names.plain)
-        names = known(names, label, value)
+        names = declared(names, label, value)
     if strange := sorted(set(given) - set(parameters.data)):
         has = f"are {', '.join(parameters.data)}" if parameters.data else "are none: it has no table [parameters]"
         raise InputError(f"The problem file has no parameter {shorten(strange[0])}; its parameters {has}.")

@@ -19,9 +19,11 @@ from pibls.text.vocabulary import Names
 Entries = dict[str, Any]
 
 
-def known(names: Names, label: str, value: Measured) -> Names:
-    """Return the names with one more."""
-    return replace(names, values={**names.values, label: value})
+def declared(names: Names, label: str, thing: Any) -> Names:
+    """Return the names with one more: of a field, or of something known by its measures or as it is."""
+    if isinstance(thing, Field):
+        return replace(names, fields={**names.fields, label: thing})
+    return replace(names, values={**names.values, label: thing if isinstance(thing, Measured) else Measured(thing)})
 
 
 def refuse_taken(table: Table, path: tuple[str | int, ...], label: str, names: Names) -> None:
@@ -40,32 +42,29 @@ def read_unknowns(table: Table, names: Names) -> Names:
     key = "fields" if settings or "fields" in table else "unknowns"
     if key == "fields" and "unknowns" in table and not settings:
         raise table.error("unknowns", "Name the fields once, with 'fields'; [unknowns] is a table of numbers then.")
-    for i, label in enumerate(table.strings(key) if key in table else ["u"]):
-        refuse_taken(table, (key, i), label, names)
-        entry = table.attempt(key, field, label, *names.coordinates)
-        names = replace(names, fields={**names.fields, label: entry})
-    for i, label in enumerate(table.strings("unknown_numbers") if "unknown_numbers" in table else []):
-        refuse_taken(table, ("unknown_numbers", i), label, names)
-        names = known(names, label, Measured(table.attempt("unknown_numbers", unknown, label)))
-    if "eigenvalue" in table:
-        label = table.string("eigenvalue")
-        refuse_taken(table, ("eigenvalue",), label, names)
-        names = known(names, label, Measured(table.attempt("eigenvalue", eigenvalue, label)))
-    if settings:
-        entries = table.table("unknowns")
-        for label in entries.data:
-            refuse_taken(table, ("unknowns", label, "#key"), label, names)
-            names = _read(entries.table(label), label, names)
+    listed: list[tuple[str, list[str], Callable[[str], Any]]] = [
+        (key, table.strings(key) if key in table else ["u"], lambda label: field(label, *names.coordinates)),
+        ("unknown_numbers", table.strings("unknown_numbers") if "unknown_numbers" in table else [], unknown),
+        ("eigenvalue", [table.string("eigenvalue")] if "eigenvalue" in table else [], eigenvalue),
+    ]
+    for key, labels, make in listed:
+        for i, label in enumerate(labels):
+            refuse_taken(table, (key, i), label, names)
+            names = declared(names, label, table.attempt(key, make, label))
+    entries = table.table("unknowns").data if settings else {}
+    for label in entries:
+        refuse_taken(table, ("unknowns", label, "#key"), label, names)
+        names = declared(names, label, _read(table.table("unknowns").table(label), label, names))
     return names
 
 
-def _read(table: Table, label: str, names: Names) -> Names:
+def _read(table: Table, label: str, names: Names) -> Any:
     if "of" in table:
-        return replace(names, fields={**names.fields, label: _function(table, label, names)})
+        return _function(table, label, names)
     table.allow("start", "bounds", "prior", "of")
     read: dict[str, Callable[..., Any]] = {"start": _number, "bounds": _pair, "prior": _pair}
     settings = {key: read[key](table, names, key) for key in table.data}
-    return known(names, label, Measured(table.attempt(None, unknown, label, **settings)))
+    return table.attempt(None, unknown, label, **settings)
 
 
 def _function(table: Table, label: str, names: Names) -> Any:

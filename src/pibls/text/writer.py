@@ -15,24 +15,11 @@ from pibls.errors import InputError, TextError
 from pibls.geometry import Box, Combination, Domain, Extrusion, Part, PointCloud, Product, Solid, Star, TimeInterval
 from pibls.geometry.description import Kind
 from pibls.geometry.restricted import Predicate, RestrictedPatch
-from pibls.problem import (
-    Across,
-    AnyCondition,
-    AtPoints,
-    Averages,
-    Condition,
-    Field,
-    Interface,
-    Mean,
-    Observation,
-    OnPart,
-    Periodic,
-    Problem,
-    Statement,
-)
+from pibls.problem import AnyCondition, Condition, Field, Interface, Mean, Observation, Periodic, Problem, Statement
 from pibls.problem.conditions import INITIAL
-from pibls.problem.open_numbers import refuse_open
 from pibls.problem.operators import NormalDerivative
+from pibls.problem.places import Across, AtPoints, Averages, OnPart
+from pibls.problem.unknown_numbers import refuse_open
 from pibls.text.condition_tables import KINDS, TextPredicate
 from pibls.text.formula_writer import write_equation, write_expression
 from pibls.text.problem_files import read_text
@@ -248,9 +235,8 @@ def _check(text: str, problem: Problem) -> None:
 
 
 def _same(one: Statement, two: Statement) -> bool:
-    arrays = ((one.targets, two.targets), (one.noise, two.noise))
-    equal = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in arrays)
-    equal &= all(getattr(one, name) == getattr(two, name) for name in ("weight", "exact", "loss"))
+    given = ("targets", "noise", "weight", "exact", "loss")
+    equal = all(np.array_equal(getattr(one, name), getattr(two, name)) for name in given)
     equal &= one.form.expression == two.form.expression
     if isinstance(one.place, OnPart) and isinstance(two.place, OnPart):
         return equal and _same_part(one.place.part, two.place.part)

@@ -15,7 +15,7 @@ from pibls.geometry import Points
 from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import found_device, placing
 from pibls.problem import Eigenvalue, Problem
-from pibls.problem.open_numbers import refuse_open
+from pibls.problem.unknown_numbers import refuse_open
 from pibls.quantities import asked
 from pibls.runtime import available_memory, is_dask
 from pibls.solution import Solution

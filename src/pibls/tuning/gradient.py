@@ -17,8 +17,7 @@ from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import STEP
 from pibls.problem import Problem
-from pibls.problem.open_numbers import open_in
-from pibls.problem.unknown_numbers import unknown
+from pibls.problem.unknown_numbers import open_in, unknown
 from pibls.quantities import asked
 from pibls.refinement.standards import NEGLIGIBLE, POINTS, SLIGHT
 from pibls.runtime import blas_threads

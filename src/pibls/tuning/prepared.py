@@ -27,7 +27,7 @@ from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.interface import AnyCondition
-from pibls.problem.open_numbers import refuse_open
+from pibls.problem.unknown_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
 from pibls.refinement.patience import TREES
 from pibls.runtime import blas_threads

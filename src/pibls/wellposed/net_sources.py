@@ -20,8 +20,8 @@ from pibls.errors import ProblemError
 from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
+from pibls.problem.lowered_equations import lowered
 from pibls.problem.printing import text
-from pibls.problem.statements import lowered
 from pibls.problem.symbols import Field, normal
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT

@@ -151,7 +151,7 @@ def _probed(solver: TreeSolver, root: Cell, seed: int) -> tuple[Fit, float, dict
 def _sensitivity(problem: Problem, layout: Layout, found: Sequence[Any], operations: float) -> Sensitivity:
     fit, _, weights = found[-1]
     X = layout.tree_domain.domain.sample(500, "kronecker", 1)
-    place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
+    place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights)))
     return Sensitivity(
         problem, tuple(size for _, size, _ in found), place, name, operations, _is_local(layout, weights)
     )

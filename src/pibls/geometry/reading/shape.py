@@ -12,7 +12,8 @@ import sympy as sp
 
 from pibls.checks import check_number, cut, shorten
 from pibls.errors import GeometryError, InputError
-from pibls.geometry.base import Region, check_coordinates
+from pibls.geometry.base import Region
+from pibls.geometry.description import check_coordinates
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.reading.geojson import from_geojson, load_geojson
 from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file, from_surface_file, from_triangles

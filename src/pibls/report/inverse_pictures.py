@@ -1,4 +1,4 @@
-"""A picture of measurements beside the values of a solution, and of the residuals in units of the noise."""
+"""Pictures of inverse problems: measurements beside the solution, and how unknown numbers are distributed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from pibls.checks import FloatArray, IntArray
 from pibls.errors import InputError
 from pibls.problem import AtPoints, Statement
 from pibls.report.drawing import BLUE, INK, RED, Picture, tell_status
+from pibls.report.quantities import band_of
 from pibls.report.wording import lettered
 from pibls.solution import Solution
 from pibls.solution.field_functions import ResidualFunction
+from pibls.solution.parameters import Parameter, Parameters
 
 _WIDTH, _HEIGHT = 8.6, 2.9  # inches of a row: fit and residuals
 _FAR = 3.0  # standard deviations beyond which a residual is marked
@@ -54,16 +56,10 @@ class _Set:
         return best if few else None
 
     @property
-    def axis(self) -> int | None:
-        """The coordinate along which there are curves, if there is one."""
-        return None if self.lines is None else self.lines[0]
-
-    @property
     def field(self) -> str | None:
         """The field that was measured, if it was one and no expression."""
-        form, names = self.statement.form, self.solution.problem.field_names
-        plain = [f.label for f in self.solution.problem.fields if form.expression == f]
-        return plain[0] if plain and plain[0] in names else None
+        plain = [f.label for f in self.solution.problem.fields if self.statement.form.expression == f]
+        return plain[0] if plain and plain[0] in self.solution.problem.field_names else None
 
 
 def draw_fit(solution: Solution) -> Picture:
@@ -84,12 +80,14 @@ def draw_fit(solution: Solution) -> Picture:
     grid = figure.add_gridspec(len(sets), 2, width_ratios=(1.25, 1.0))
     for row, own in enumerate(sets):
         fit, rest = figure.add_subplot(grid[row, 0]), figure.add_subplot(grid[row, 1])
-        left = own.left
-        positions, label = _positions(own, left)
-        if own.axis is None:
-            _draw_against(fit, own, left)
+        left, place = own.left, own.statement.place
+        positions, label = own.measured - left, "fit"
+        if own.lines is not None and isinstance(place, AtPoints):
+            axis, groups = own.lines
+            positions, label = place.points[:, axis], solution.coordinate_names[axis]
+            _draw_along(fit, own, place.points, axis, groups)
         else:
-            _draw_along(fit, own, own.axis, positions)
+            _draw_against(fit, own, positions)
         fit.set_title(own.statement.name.partition("(")[2].split(", noise")[0].rstrip(")"), fontsize=10)
         _draw_rest(rest, positions, left / own.noise, label)
         rest.set_title("Residuals in units of the noise", fontsize=10)
@@ -108,31 +106,21 @@ def _noise(solution: Solution, statement: Statement) -> FloatArray:
     return np.full(len(values), size)
 
 
-def _positions(own: _Set, left: FloatArray) -> tuple[FloatArray, str]:
-    place = own.statement.place
-    if own.axis is None or not isinstance(place, AtPoints):
-        return own.measured - left, "fit"
-    return place.points[:, own.axis], own.solution.coordinate_names[own.axis]
-
-
-def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
+def _draw_along(axes: Any, own: _Set, points: FloatArray, axis: int, groups: list[IntArray]) -> None:
     """Draw data with bars, the fit through them, and the band of a field."""
-    place = own.statement.place
-    assert isinstance(place, AtPoints)
-    assert own.lines is not None
-    groups = own.lines[1]
-    several = len(groups) > 1
+    positions, several = points[:, axis], len(groups) > 1
+    others = [(i, lettered(name)) for i, name in enumerate(own.solution.coordinate_names) if i != axis]
     colours = colormaps["plasma"](np.linspace(0.1, 0.85, len(groups))) if several else [BLUE]
     for group, colour in zip(groups, colours, strict=True):
-        line = np.repeat(place.points[group[:1]], 300, axis=0)
+        line = np.repeat(points[group[:1]], 300, axis=0)
         line[:, axis] = np.linspace(positions[group].min(), positions[group].max(), len(line))
         dense = ResidualFunction(own.solution, replace(own.statement, place=AtPoints(line), targets=None)).values()
         if own.field is not None and own.solution.posterior is not None:
-            ends = own.solution.credible_band(line)
-            low, high = (np.asarray(end[own.field] if isinstance(end, dict) else end) for end in ends)
+            low, high = band_of(own.solution, own.field, line, "nan")
             words = None if several else "95 % band"
             axes.fill_between(line[:, axis], low, high, color=colour, alpha=0.25, linewidth=0, label=words)
-        axes.plot(line[:, axis], dense, color=colour, linewidth=1.4, label=_place(own, line[0], axis) or "fit")
+        place = ", ".join(f"{name} = {line[0, i]:.4g}" for i, name in others) if several else "fit"
+        axes.plot(line[:, axis], dense, color=colour, linewidth=1.4, label=place)
         style = {"fmt": ".", "color": colour if several else INK, "markersize": 5, "linewidth": 0.8}
         words = None if several else "measured"
         axes.errorbar(positions[group], own.measured[group], own.noise[group], label=words, **style)
@@ -140,16 +128,8 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
     axes.legend(fontsize=8, frameon=False)
 
 
-def _place(own: _Set, point: FloatArray, axis: int) -> str:
-    """Return the coordinates of a line among several."""
-    assert own.lines is not None
-    named = [(i, lettered(name)) for i, name in enumerate(own.solution.coordinate_names) if i != axis]
-    return ", ".join(f"{name} = {point[i]:.4g}" for i, name in named) if len(own.lines[1]) > 1 else ""
-
-
-def _draw_against(axes: Any, own: _Set, left: FloatArray) -> None:
+def _draw_against(axes: Any, own: _Set, fitted: FloatArray) -> None:
     """Draw data over the values of the solution: on the diagonal, if it is right."""
-    fitted = own.measured - left
     ends = [min(fitted.min(), own.measured.min()), max(fitted.max(), own.measured.max())]
     axes.plot(ends, ends, color=BLUE, linewidth=1.4)
     axes.errorbar(fitted, own.measured, own.noise, fmt=".", color=INK, markersize=4, linewidth=0.6)
@@ -167,3 +147,89 @@ def _draw_rest(axes: Any, positions: FloatArray, scaled: FloatArray, label: str)
     most = max(1.1 * float(np.abs(scaled).max()), 2.5)
     axes.set_ylim(-most, most)
     axes.set_xlabel(label)
+
+
+_SIZE = 1.9  # inches of a panel
+_REACH = 3.3  # standard deviations to each side that panels show
+_HELD = (0.6827, 0.95)  # by the inner and the outer ellipse
+_POINTS = 200
+
+
+def draw_corner(parameters: Parameters) -> Picture:
+    """Draw the distribution of every number that is determined, and ellipses for every two.
+
+    >>> pair = Parameter("a", 1.0, 0.1, (0.8, 1.2)), Parameter("b", 2.0, 0.3, (1.4, 2.6))
+    >>> figure = draw_corner(Parameters(pair, np.array([[1.0, -0.6], [-0.6, 1.0]])))
+    >>> [axes.get_title() for axes in figure.axes]
+    ['a = 1.00 ± 0.10', '', 'b = 2.00 ± 0.30']
+    """
+    known = [i for i, entry in enumerate(parameters.entries) if 0 < entry.deviation < np.inf]
+    if not known:
+        raise InputError(
+            "There is nothing to draw: no unknown number is determined with a finite deviation. Print the parameters "
+            "to see why."
+        )
+    entries = [parameters.entries[i] for i in known]
+    count = len(entries)
+    size = _SIZE * count + (1.4 if count == 1 else 0.6)
+    figure = Picture(figsize=(size, 0.75 * size if count == 1 else size), layout=ConstrainedLayoutEngine())
+    grid = figure.add_gridspec(count, count)
+    for row, entry in enumerate(entries):
+        for column in range(row):
+            axes = figure.add_subplot(grid[row, column])
+            correlation = float(parameters.correlation[known[row], known[column]])
+            _draw_pair(axes, entries[column], entry, correlation)
+            _label(axes, entries[column] if row == count - 1 else None, entry if column == 0 else None)
+        axes = figure.add_subplot(grid[row, row])
+        _draw_one(axes, entry)
+        _label(axes, entry if row == count - 1 else None, None)
+    return figure
+
+
+def _draw_one(axes: Any, entry: Parameter) -> None:
+    """Draw a normal density, filled over the 95 % interval."""
+    values = np.linspace(*_limits(entry), _POINTS)
+    density = np.exp(-0.5 * ((values - entry.value) / entry.deviation) ** 2)
+    low, high = entry.interval
+    axes.plot(values, density, color=BLUE, linewidth=1.4)
+    axes.fill_between(values, density, where=((values >= low) & (values <= high)).tolist(), color=BLUE, alpha=0.2)
+    axes.axvline(entry.value, color=INK, linewidth=0.8)
+    axes.set_xlim(*_limits(entry))
+    axes.set_ylim(0, 1.08)
+    axes.set_yticks([])
+    axes.set_title(str(entry), fontsize=9)
+
+
+def _draw_pair(axes: Any, across: Parameter, along: Parameter, correlation: float) -> None:
+    """Draw the ellipses that hold both numbers with given probabilities."""
+    angles = np.linspace(0.0, 2.0 * np.pi, _POINTS)
+    one, other = np.cos(angles), np.sin(angles)
+    mixed = correlation * one + np.sqrt(max(1.0 - correlation**2, 0.0)) * other
+    for held in _HELD:
+        radius = np.sqrt(-2.0 * np.log(1.0 - held))
+        x, y = across.value + radius * across.deviation * one, along.value + radius * along.deviation * mixed
+        axes.fill(x, y, color=BLUE, alpha=0.2, linewidth=0)
+        axes.plot(x, y, color=BLUE, linewidth=1.0)
+    axes.plot(across.value, along.value, marker="+", color=INK)
+    axes.set_xlim(*_limits(across))
+    axes.set_ylim(*_limits(along))
+    axes.text(0.96, 0.94, f"{correlation:.2f}", transform=axes.transAxes, ha="right", va="top", fontsize=8, color=INK)
+
+
+def _limits(entry: Parameter) -> tuple[float, float]:
+    return entry.value - _REACH * entry.deviation, entry.value + _REACH * entry.deviation
+
+
+def _label(axes: Any, across: Parameter | None, along: Parameter | None) -> None:
+    """Name the axes at the left and at the bottom of the picture; others have the same."""
+    axes.locator_params(axis="x", nbins=3)
+    if along is not None:
+        axes.set_ylabel(along.name)
+        axes.locator_params(axis="y", nbins=4)
+    else:
+        axes.tick_params(labelleft=False)
+    if across is not None:
+        axes.set_xlabel(across.name)
+        axes.tick_params(axis="x", labelrotation=30)
+    else:
+        axes.tick_params(labelbottom=False)
