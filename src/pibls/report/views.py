@@ -156,9 +156,8 @@ class CloudView(View):
     @cached_property
     def points(self) -> FloatArray:
         """The points from left to right."""
-        atoms = self.domain.atoms
-        assert atoms is not None
-        return atoms[np.lexsort(atoms.T[::-1])]
+        assert self.domain.atoms is not None
+        return self.domain.atoms[np.lexsort(self.domain.atoms.T[::-1])]
 
     @cached_property
     def grids(self) -> tuple[FloatArray, ...]:
@@ -196,20 +195,20 @@ def _point(place: FloatArray) -> str:
     return f"({', '.join(f'{value:.4g}' for value in place)})"
 
 
-def cut_views(domain: DomainLike, along: Any, at: object, n: int | None, owner: str) -> tuple[CutView, ...]:
+def cut_views(domain: DomainLike, along: Any, at: object, n: int | None) -> tuple[CutView, ...]:
     """Return views along a line between two points of space: one, or one per time."""
     count = len(domain.space)
     ends = as_reals(along)
     if ends is None or ends.shape != (2, count) or not np.isfinite(ends).all() or (ends[0] == ends[1]).all():
         rule = f"be two different points of {count} numbers each, for {', '.join(s.name for s in domain.space)}"
-        raise refusal("along", owner, rule, along, "Write along=((x0, y0), (x1, y1)).")
-    chosen = _chosen(domain, at, owner)
+        raise refusal("along", "plot", rule, along, "Write along=((x0, y0), (x1, y1)).")
+    chosen = _chosen(domain, at, "plot")
     times: list[dict[int, float]] = [{}]
     if domain.time is not None:
         times = [{count: value} for value in chosen.pop(count, _spread(domain.bounds[-1], LINES))]
-    if chosen or getattr(domain, "atoms", None) is not None:
+    if chosen or domain.atoms is not None:
         raise InputError(
-            f"The 'along' parameter of {owner} says where in space values are wanted, so that 'at' may fix the time "
+            f"The 'along' parameter of plot says where in space values are wanted, so that 'at' may fix the time "
             f"alone, and there is nothing between the points of a cloud. Got at={shorten(at)} on {shorten(domain)}."
         )
     found = []
@@ -218,7 +217,7 @@ def cut_views(domain: DomainLike, along: Any, at: object, n: int | None, owner: 
         found.append(CutView(domain, (), time, 400 if n is None else n, full))
     if not any(view.inside.any() for view in found):
         raise InputError(
-            f"The line that 'along' gives to {owner} has no points in {shorten(domain)}. It goes from "
+            f"The line that 'along' gives to plot has no points in {shorten(domain)}. It goes from "
             f"{_point(ends[0])} to {_point(ends[1])}; the bounds are {domain.bounds.tolist()}."
         )
     return tuple(found)
@@ -263,7 +262,7 @@ def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> t
     >>> [view.place for view in choose_views(box * TimeInterval(t, 0, 3), {"x": 0.25}, None, "plot")]
     ['x = 0.25, t = 0', 'x = 0.25, t = 1', 'x = 0.25, t = 2', 'x = 0.25, t = 3']
     """
-    if getattr(domain, "atoms", None) is not None:
+    if domain.atoms is not None:
         return (_cloud_view(domain, at, owner),)
     chosen = _chosen(domain, at, owner)
     coordinates = list(domain.coordinates)
