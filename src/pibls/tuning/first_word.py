@@ -12,7 +12,6 @@ from typing import Any
 from pibls.evolution import Evolution, find_evolution
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
-from pibls.problem.analysis import analysis_of
 from pibls.problem.shocks import fronts_of
 from pibls.wellposed.characteristics import carried
 from pibls.wellposed.counting import (
@@ -80,9 +79,9 @@ def _is_given_everywhere(problem: Problem) -> bool:
     """Tell whether each field has conditions of its own, all along the boundary, for half of its derivatives."""
     given = [s.form for s in problem.statements if s.place == OnPart(problem.domain.boundary) and s.form.is_linear]
     for name in problem.field_names:
-        own = [{term.order for term in form.terms} for form in given if {term.field for term in form.terms} == {name}]
-        terms = (term for e in analysis_of(problem).equations for term in e.form.terms if term.field == name)
-        if {0} not in own or 2 * len(own) < max((term.order for term in terms), default=0):
+        own = [{term.order for term in form.terms} for form in given if form.fields == (name,)]
+        orders = (term.order for form in problem.laws.forms for term in form.terms if term.field == name)
+        if {0} not in own or 2 * len(own) < max(orders, default=0):
             return False
     return problem.domain.time is None
 

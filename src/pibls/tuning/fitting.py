@@ -61,12 +61,6 @@ class Fitting:
         return self.dimension if self.chart is None else self.chart.axes
 
     @property
-    def time_axis(self) -> int | None:
-        """Position of the time coordinate."""
-        time = self.problem.domain.time
-        return None if time is None else self.problem.domain.coordinates.index(time)
-
-    @property
     def pilot_nodes(self) -> int:
         """Width of a pilot: the narrowest network that tells one scale from another."""
         width = _PILOT * min(self.dimension, 5)
@@ -164,9 +158,10 @@ class Fitting:
 
     def turns(self, solution: Solution) -> float:
         """Return how often a solution changes by its own size from the first time to the last; zero without a time."""
-        axis = self.time_axis
-        if axis is None:
+        time = self.problem.domain.time
+        if time is None:
             return 0.0
+        axis = self.problem.domain.coordinates.index(time)
         names, zero = self.problem.field_names, (0,) * self.dimension
         once = tuple(int(i == axis) for i in range(self.dimension))
         low, high = self.problem.domain.bounds[axis].tolist()

@@ -16,7 +16,6 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import OnPart, Opposite
-from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 from pibls.wellposed.counting import counted, equations_in_words, has, joined, named
@@ -64,7 +63,7 @@ def _entering(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) ->
         return ""
     places = [own for own, part in named(problem).items() if bare[part.contains(X)].any()]
     place = joined(places) if places else "a piece of the boundary"
-    equation = equations_in_words(problem, analysis_of(problem).equations)
+    equation = equations_in_words(problem, problem.laws.statements)
     return (
         f"The solution is not unique: {has(place, 0)}, and {name} enters there, at a speed of "
         f"{-through[bare].min():.3g}; {equation} needs one wherever it does. Add what is missing, as Dirichlet({name}, "

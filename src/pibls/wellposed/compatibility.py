@@ -121,7 +121,7 @@ def _fluxes(problem: Problem) -> tuple[_Flux, ...]:
     terms = {(term.field, term.order) for form in given for term in form.terms}
     found = (
         _flux(problem, number, own)
-        for number, own in enumerate(analysis_of(problem).equations)
+        for number, own in enumerate(problem.laws.statements)
         # A flux has terms of one order less.
         if own.form.is_linear and (own.form.order in (1, 2) or len(problem.domain.coordinates) == 1)
         if any((term.field, own.form.order - 1) in terms for term in own.form.terms)

@@ -209,5 +209,5 @@ def _is_perturbed(problem: Problem) -> bool:
 
 
 def _missed(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
-    """Return what the best weights miss of right-hand sides."""
+    """Return the part of right-hand sides that the best weights miss."""
     return np.asarray(rhs - matrix @ linalg.lstsq(matrix, rhs, cond=ROUNDING, lapack_driver="gelsy")[0])

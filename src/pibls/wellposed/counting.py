@@ -102,8 +102,8 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
     for names, enough, given in [*counts, (list(needed), sum(needed.values()), evolution.boundary)]:
         place, found = lacking(problem, given, enough)
         if place:
-            own_equations = [e for e in analysis_of(problem).equations if set(names) <= set(e.form.fields)]
-            return too_few(problem, own_equations or analysis_of(problem).equations, place, names, found, enough)
+            own_equations = [e for e in problem.laws.statements if set(names) <= set(e.form.fields)]
+            return too_few(problem, own_equations or problem.laws.statements, place, names, found, enough)
     return ""
 
 

@@ -18,7 +18,6 @@ from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
-from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
 from pibls.problem.lowered_equations import lowered
@@ -73,7 +72,7 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
 def _net_sources(problem: Problem) -> tuple[_NetSource, ...]:
     """Return the nonlinear equations whose terms outside of divergences have one sign."""
     found = []
-    for written, equation in zip(problem.equations, analysis_of(problem).equations, strict=True):
+    for written, equation in zip(problem.equations, problem.laws.statements, strict=True):
         if equation.form.is_linear:
             continue
         flux, rest = _separated(written, problem.domain.space)

@@ -16,7 +16,6 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import Problem, Statement
-from pibls.problem.analysis import analysis_of
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 
 
@@ -38,7 +37,7 @@ class Subsystem:
 
 def subsystems_of(problem: Problem) -> tuple[Subsystem, ...]:
     """Return all fields as a subsystem, and those of them that are one too; none where equations are more or fewer."""
-    equations, names = analysis_of(problem).equations, problem.field_names
+    equations, names = problem.laws.statements, problem.field_names
     if len(equations) != len(names):
         return ()
     orders = np.full((len(names), len(names)), -np.inf)
@@ -85,7 +84,7 @@ def _subsystem(problem: Problem, orders: FloatArray, matched: Sequence[int], fie
     weights = np.zeros(len(rows))
     for _ in rows:  # the weight of a field is at least what its derivatives ask for in every equation
         weights = np.maximum(weights, (own - (np.diag(own) - weights)[:, None]).max(axis=0))
-    equations = analysis_of(problem).equations
+    equations = problem.laws.statements
     names = tuple(problem.field_names[column] for column in columns)
     weighted = (np.stack([np.diag(own) - weights, weights])).astype(np.int64).tolist()
     return Subsystem(tuple(equations[row] for row in rows), names, *weighted)

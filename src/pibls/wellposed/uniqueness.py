@@ -14,7 +14,6 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
-from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement import ROUNDING
@@ -117,7 +116,7 @@ def _written(own: FloatArray, center: FloatArray, half: FloatArray, names: list[
 
 def leaves_at_will(problem: Problem) -> str:
     """Say from which state a solution may leave whenever it likes, and how fast; else an empty text."""
-    equations, given = analysis_of(problem).equations, [s for s in problem.statements if not s.is_equation]
+    equations, given = problem.laws.statements, [s for s in problem.statements if not s.is_equation]
     if len(problem.domain.coordinates) != 1 or len(equations) != 1 or len(given) != 1 or problem.is_linear:
         return ""
     form, (start,) = equations[0].form, given
