@@ -291,7 +291,7 @@ class Fluxes:
     @cached_property
     def mixed(self) -> MixedDerivatives:
         """How mixed derivatives flow, and which rotations do no work."""
-        return MixedDerivatives(self.rows, self._given_fluxes)
+        return MixedDerivatives(self.rows, lambda: self._given_fluxes)
 
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float

@@ -30,9 +30,7 @@ __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
 _POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 _GROWTH = 1.5  # least growth of cells and work from one tree to the next
-_STRONGEST = (
-    1e6  # sensitivities above this magnify the residual in full; rounding may limit estimates below its inverse
-)
+_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
 
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
@@ -95,10 +93,10 @@ class Loop:
 
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage, with the sensitivity of its solution."""
-        fit, seconds = found.fit, self.course.budget.elapsed
-        size = (fit.unknowns, 0, len(fit.parts))
+        size = (found.fit.unknowns, 0, len(found.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
-        return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=own)
+        seconds, residual = self.course.budget.elapsed, found.fit.residual
+        return Stage(seconds, *size, residual=residual, estimate=found.estimate, answer=own)
 
     def is_met(self, found: Compared) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
@@ -210,8 +208,7 @@ class Loop:
         apart = self._relative(best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit))
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
-        best = self._magnified(best)
-        return best if best.estimate < last.estimate else last
+        return min(last, self._magnified(best), key=lambda found: found.estimate)
 
     def _ahead(self, last: Compared) -> Solution | None:
         """Return the better of the last two solutions if the convergence rate puts its error within the tolerance.
@@ -276,13 +273,13 @@ class Loop:
     def _is_cheaper_richer(self, fit: Fit) -> bool:
         """Return whether richer cells cost less than a finer tree, and give as reliable a comparison."""
         sizes, cells = field_sizes(self.fitter.layout, fit), len(fit.parts)
-        wanted = self._wanted(fit, sizes)
-        splitting = self.fitter.work(cells + wanted, wanted)
-        return self._richer_work() * self.fitter.work(cells, cells) < splitting and self.marker.seems_smooth(fit, sizes)
+        new = self._wanted(fit, sizes)
+        cheaper = self._richer_work() * self.fitter.work(cells, cells) < self.fitter.work(cells + new, new)
+        return cheaper and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit), self._goal(self._expected()))
         layout = self.fitter.layout
+        other, share = self._more_cells(fit, field_sizes(layout, fit), self._goal(self._expected()))
         if share == 0.0:  # no cell could be split
             return Compared(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations
@@ -28,10 +28,13 @@ Key = tuple[int, int, int, int]
 
 @dataclass(eq=False)
 class MixedDerivatives:
-    """The flow of mixed derivatives, from the rows of a problem and its equations that are written as divergences."""
+    """The flow of mixed derivatives, from the rows of a problem and the fluxes of equations written as divergences.
+
+    These fluxes take symbolic work, which most problems need not do.
+    """
 
     rows: Rows
-    fluxes: Sequence[Statement | None]
+    fluxes: Callable[[], Sequence[Statement | None]]
 
     def share(self, i: int, number: int, axis: int, other: int) -> float:
         """Return the share of a mixed derivative of a field in an equation that flows across the faces of an axis."""
@@ -54,7 +57,7 @@ class MixedDerivatives:
                     for i, equation in enumerate(self.rows.equations):
                         if equation.form.is_linear:
                             found.update(_given_shares(self._means(equation, X, None), given, i, axis))
-        for i, given_flux in enumerate(self.fluxes):
+        for i, given_flux in enumerate(self.fluxes()):
             if given_flux is not None and given_flux.form.is_linear:
                 found.update(self._shares_of(i, given_flux))
         return found

@@ -23,7 +23,7 @@ from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import LevelIn, Region
 from pibls.geometry.landmarks import corners
-from pibls.geometry.patch import TimedPatch
+from pibls.geometry.patch import Patch, TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 from pibls.problem.analysis import analysis_of
@@ -257,7 +257,10 @@ class TreeDomain:
         """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
         if (self.is_box and not self.interfaces) or len(self.domain.space) < 2:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        surfaces = [*self._interface_points, *(piece.patch for piece in self._outlines.get(None, ()))]
+        surfaces: list[Patch | FloatArray] = [
+            *self._interface_points,
+            *(piece.patch for piece in self._outlines.get(None, ())),
+        ]
         return small_surfaces(surfaces, self.root.size, share)
 
     @cached_property

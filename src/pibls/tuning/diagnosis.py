@@ -130,11 +130,12 @@ def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., S
 
     It is followed as if the line were time.
     """
-    given = [s for s in problem.statements if not s.is_equation]
     line, low = problem.domain, problem.domain.bounds[:1, :1]
+    if not isinstance(line, Interval):
+        return None
+    given = [s for s in problem.statements if not s.is_equation]
     parts = [s.place.part for s in given if isinstance(s.place, OnPart)]
-    at_left = all(part.measure == 1.0 and part.contains(low).all() for part in parts)
-    if not isinstance(line, Interval) or not at_left or len(parts) < len(given):
+    if len(parts) < len(given) or not all(part.measure == 1.0 and part.contains(low).all() for part in parts):
         return None
     span = TimeInterval(line.coordinates[0], *line.bounds[0].tolist())
     conditions = [Condition(sp.Eq(s.form.expression, 0, evaluate=False), on=span.initial) for s in given]
