@@ -137,10 +137,11 @@ class Grams:
         rows, own, order = to_host(system.all_rows[0]), system.own, np.arange(system.own)
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
         columns, scales = _reflected(rows)
-        known = np.triu(columns[:own, :own]) / np.linalg.norm(rows[:, :own], axis=0)
-        if len(rows) < own or not lapack.dtrcon(known)[0] >= _DEFICIENT:
-            # In this order the last pivots show what nothing determines.
+        if not _condition(columns, rows, own) >= _DEFICIENT:
             rows = np.vstack([rows, np.eye(own, rows.shape[1]) * RIDGE])
+            columns, scales = _reflected(rows)
+        if not _condition(columns, rows, own) >= _DEFICIENT:
+            # In this order the last pivots show what nothing determines.
             order = lapack.dgeqp3(rows[:, :own], 64 * own)[1] - 1
             columns, scales = _reflected(np.hstack([rows[:, order], rows[:, own:]]))
         rest = np.triu(columns[own : rows.shape[1], own:])
@@ -272,6 +273,14 @@ def _gram(rows: Array, own: int) -> Array:
 def _reflected(rows: Array) -> tuple[Array, Array]:
     """Return the triangle of rows with the reflectors below it, and the scales of these."""
     return lapack.dgeqrf(rows, 64 * rows.shape[1])[:2]  # type: ignore[no-any-return]
+
+
+def _condition(columns: Array, rows: Array, own: int) -> float:
+    """Return the reciprocal condition of the first columns of rows, each of size one, from their triangle."""
+    sizes = np.linalg.norm(rows[:, :own], axis=0)
+    if len(rows) < own or not sizes.all():
+        return 0.0
+    return float(lapack.dtrcon(np.triu(columns[:own, :own]) / sizes)[0])
 
 
 def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:
