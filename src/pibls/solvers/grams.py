@@ -137,13 +137,13 @@ class Grams:
         rows, own, order = to_host(system.all_rows[0]), system.own, np.arange(system.own)
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
         columns, scales = _reflected(rows)
-        if not _condition(columns, rows, own) >= _DEFICIENT:
+        if _condition(columns, rows, own) < _DEFICIENT:
             rows = np.vstack([rows, np.eye(own, rows.shape[1]) * RIDGE])
             columns, scales = _reflected(rows)
-        if not _condition(columns, rows, own) >= _DEFICIENT:
-            # In this order the last pivots show what nothing determines.
-            order = lapack.dgeqp3(rows[:, :own], 64 * own)[1] - 1
-            columns, scales = _reflected(np.hstack([rows[:, order], rows[:, own:]]))
+            if _condition(columns, rows, own) < _DEFICIENT:
+                # In this order the last pivots show what nothing determines.
+                order = lapack.dgeqp3(rows[:, :own], 64 * own)[1] - 1
+                columns, scales = _reflected(np.hstack([rows[:, order], rows[:, own:]]))
         rest = np.triu(columns[own : rows.shape[1], own:])
         front = Front((rest.T @ rest)[None], np.square(rows[:, own:]).sum(axis=0)[None])
         triangle, coupling = np.asfortranarray(np.triu(columns[:own, :own]))[None], columns[None, :own, own:]
