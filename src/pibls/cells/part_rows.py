@@ -73,6 +73,18 @@ class PartRows:
         return turned(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
 
 
+class EquationKey(NamedTuple):
+    """Constant equations in units of a whole part: all that their rows depend on.
+
+    ``proportions`` are those of the sides of the part, if moments balance; ``terms`` are field, derivative and
+    coefficient, for each equation.
+    """
+
+    width: int
+    proportions: tuple[float, ...]
+    terms: tuple[Any, ...]
+
+
 class Equations(NamedTuple):
     """Rows of the equations of a part, their integrals against the tests of balances, and their orthogonal factor."""
 

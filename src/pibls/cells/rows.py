@@ -15,7 +15,7 @@ from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
 from pibls.cells.moments import Balances
-from pibls.cells.part_rows import Equations, Held, PartRows, turned
+from pibls.cells.part_rows import EquationKey, Equations, Held, PartRows, turned
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
@@ -86,34 +86,45 @@ class Rows(Evaluation):
 
     def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
         """Return the rows of the equations; parts with equal keys share them, also in later solves."""
-        names = [part if key is None else key for part, key in zip(parts, keys, strict=True)]
-        memory = self.layout.reference.memory
-        found: dict[Any, Equations] = {
-            key: Equations(**known) for key in keys if key is not None and (known := memory.known(key))
-        }
-        new = {name: names.index(name) for name in dict.fromkeys(names) if name not in found}
+        alone = [number for number, key in enumerate(keys) if key is None]
         wanted = [
-            Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1])
-            for n in new.values()
+            Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1]) for n in alone
         ]
-        for (name, number), blocks in zip(new.items(), self.at(wanted), strict=True):
+        found = {}
+        for number, blocks in zip(alone, self.at(wanted), strict=True):
             part, inside = parts[number], held[number].inside
             equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
             shares = self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
-            tested = np.stack([shares @ own for own in np.split(equation, len(inside))], axis=1)
-            found[name] = Equations(equation, tested) if name is part else Equations.factored(equation, tested)
-            if name is not part:
-                memory.keep(name, {field: own for field, own in found[name]._asdict().items() if own is not None})
-        return [found[name] for name in names]
+            found[number] = Equations(equation, np.stack([shares @ own for own in np.split(equation, len(inside))], 1))
+        return [found[n] if key is None else self._alike(key) for n, key in enumerate(keys)]
 
-    def _key(self, part: CellPart, inside: list[Stated]) -> Any:
+    def _alike(self, key: EquationKey) -> Equations:
+        """Return the rows of constant equations on a whole part. They follow from the key alone."""
+        reference = self.layout.reference
+        if known := reference.memory.known(key):
+            return Equations(**known)
+        roots, size = np.sqrt(reference.rule[1]), reference.size
+        values = reference.on_rule([index for terms in key.terms for _, index, _ in terms])
+        equation = np.zeros((len(key.terms), len(roots), self.width))
+        for block, terms in zip(equation, key.terms, strict=True):
+            for number, index, value in terms:
+                block[:, number * size : (number + 1) * size] += (roots * value)[:, None] * values[index]
+        levers = [share * along for share, along in zip(key.proportions, reference.rule[0].T, strict=False)]
+        shares = np.stack([np.ones(len(roots)), *levers]) * roots
+        tested = np.stack([shares @ block for block in equation], axis=1)
+        found = Equations.factored(equation.reshape(-1, self.width), tested)
+        reference.memory.keep(key, {name: own for name, own in found._asdict().items() if own is not None})
+        return found
+
+    def _key(self, part: CellPart, inside: list[Stated]) -> EquationKey | None:
         """Return a key that whole parts share whose equations have the same rows at any size; else None."""
         if not part.whole or not self.is_constant:
             return None
         rows, units = self.balance(part)
+        proportions = np.round(part.half / part.half.max(), 12).tolist() if self.balances.turns else ()
         terms = (self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
-        return ("equations", self.width, bool(self.balances.turns), *terms)
+        return EquationKey(self.width, tuple(proportions), tuple(terms))
 
     def residual(self, part: CellPart) -> FloatArray:
         """Return the residuals of a part at the state, without those on its faces."""
@@ -148,7 +159,7 @@ class Rows(Evaluation):
     def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
         """Return constant terms in units of a part: parts with equal ones have equal rows at any size."""
         return tuple(
-            (n, index, float(f"{factor * value * units[n] / power(half, index):.12g}")) for n, index, value in terms
+            (n, index, float(f"{factor * value * units[n] / power(half, index):.14g}")) for n, index, value in terms
         )
 
     def _besides(

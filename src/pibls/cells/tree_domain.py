@@ -245,13 +245,13 @@ class TreeDomain:
 
     @cached_property
     def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
-        """The small ones of the holes, in space: there a first tree that is too coarse costs most."""
+        """Centres and half extents of small curved surfaces in space: holes and interfaces."""
         return self._surrounded(MOST if len(self.domain.space) == 3 else 0.0)
 
     @cached_property
     def holes(self) -> tuple[FloatArray, FloatArray]:
-        """Centres and half extents of all curved surfaces that the domain surrounds, and of interfaces in space."""
-        return self._surrounded(1.0 - NEGLIGIBLE)
+        """Centres and half extents of curved holes in a plane."""
+        return self._surrounded(1.0 - NEGLIGIBLE if len(self.domain.space) == 2 else 0.0)
 
     def _surrounded(self, share: float) -> tuple[FloatArray, FloatArray]:
         """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
