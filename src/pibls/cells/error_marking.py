@@ -68,6 +68,12 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:
+        """Return the share of the squared roughness in cells that a finer tree splits."""
+        squares = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
+        kept, total = set(leaves(root)), sum(squares.values())
+        return sum(own for part, own in squares.items() if part.cell not in kept) / total if total > 0 else 1.0
+
     def rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
         """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():

@@ -126,9 +126,10 @@ class Loop:
         if self.splitting is not None:
             root, share = self.splitting(self.marker, fit, sizes, room)
             return self.fitter.fit(root, fit), share
+        if self.data is not None and (root := graded(fit.root, *layout.tree_domain.holes, room)) is not fit.root:
+            return self.fitter.fit(root, fit), self.marker.share(fit, sizes, root)
         root, share = self.marker.refined(fit, sizes, goal, room)
         if self.data is not None:
-            root = graded(root, *layout.tree_domain.holes, len(fit.parts) + room)
             root = self.data.modes.resolving_layers(root, self.tol)
             root = self.data.resolving_integrals(root, NEGLIGIBLE * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share

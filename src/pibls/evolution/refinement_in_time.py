@@ -249,8 +249,10 @@ class RefinementInTime:
         rough = self.level < 0
         tol = PLAIN if rough else max(ROUNDING, SETTINGS.tighter ** -(self.level + 1) * self.tol)
         run = self._followed(design, fineness, tol, "scan" if rough and not self.evolution.lacks else "solve")
+        residual = self._residual(run)
+        # A deadline may end what stands above: both are kept, or neither.
         self.runs.append(run)
-        self.residuals.append(self._residual(run))
+        self.residuals.append(residual)
         return run
 
     def _followed(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
