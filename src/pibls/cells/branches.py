@@ -52,8 +52,8 @@ class Branch:
     system, load, faces
         For a part: its least-squares system, its right-hand sides and its faces.
     weight, units, shift
-        For a part: the weight of its rows, the units of its shared unknowns, and the matrix from the sums of the tree
-        to its own ones, whose moments are about its centre.
+        For a part: the weight of its rows, the units of its balance sums and shared unknowns, and the matrix from the
+        sums of the tree to its own ones, whose moments are about its centre.
     """
 
     shared: tuple[Any, ...]

@@ -236,7 +236,10 @@ class CoarseAttempts:
         return None
 
     def _failure(self, found: list[Coarse]) -> str:
-        """Return the sentence that there seems to be no solution, if finer cells do not reduce the residual."""
+        """Return the sentence that there seems to be no solution, or an empty string.
+
+        There seems to be none if the iteration settles on neither of the last two trees that resolve its linear steps.
+        """
         resolved = [one for one in found if one.resolved]
         if len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
             return ""

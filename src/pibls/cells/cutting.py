@@ -94,7 +94,7 @@ class Cutter:
         return [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
 
     def _add_whole(self, plain: dict[Cell, dict[Any, Rule]]) -> None:
-        """Make whole parts of those cells, of all that nothing cuts, which lie inside the domain."""
+        """Make a whole part of every uncut cell whose centre lies inside the domain."""
         low, high = (np.array([getattr(c, end) for c in plain]).reshape(-1, self.reference.dimension) for end in _ENDS)
         half, middles = (high - low) / 2, (low + high) / 2
         inside = np.ones(len(plain), dtype=bool) if self.tree_domain.is_box else self.tree_domain.inside(middles)
@@ -201,8 +201,8 @@ class Cutter:
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
             if self.is_stable and len(cell.low) == 2:
-                single = int(label) if len(np.unique(labels)) > 1 else None
-                inside, weights = self._rule(cell, *box, material, None if single is None else is_own)
+                several = len(np.unique(labels)) > 1
+                inside, weights = self._rule(cell, *box, material, is_own if several else None)
                 integral = weights
             groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, material))
         return tuple(groups)

@@ -45,7 +45,7 @@ class Roughness:
     narrow
         The share of it in narrow features between the points.
     coefficients
-        Relative error of coefficients; infinite where the cell contains a whole piece of the boundary.
+        Relative error of coefficients; infinite where a piece of the boundary in the cell is too small for a scan.
     square
         Squared L2 norm of the data.
     postponed

@@ -24,7 +24,7 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
-_LEVELS = 3  # of splits towards a landmark in cells that are split anyway; one less elsewhere
+_LEVELS = 3  # of splits towards a singular landmark in cells that are split anyway; one less elsewhere
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
@@ -138,10 +138,10 @@ class ErrorMarking:
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
         """Return the number of levels of splits towards each landmark.
 
-        One level everywhere, so that a finer tree is finer there, and more where the solution is singular. Where one
-        landmark has most of the roughness, the levels suffice for the error goal.
+        One level where a part is not smooth, more where the solution is singular. Where one landmark has most of the
+        roughness, the levels suffice for the error goal.
         """
-        found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
+        found, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
         known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
         for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
@@ -150,12 +150,12 @@ class ErrorMarking:
             if not smooth:
                 # A solution that is singular at a point is rough in all cells around it. The coefficients of a cut cell
                 # say little. A cell with several landmarks is too large to show which one is singular.
-                flat |= marks if alone and not len(part.cell.edges) else set()
-                deep = not marks.isdisjoint(flat) and (part.cell in splits or not part.whole)
+                singular |= marks if alone and not len(part.cell.edges) else set()
+                deep = not marks.isdisjoint(singular) and (part.cell in splits or not part.whole)
                 found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
-        found |= Counter({mark: _LEVELS - 1 for mark in flat if around[mark] > PLAIN**2 * total})
-        return found | Counter({mark: math.ceil(most) for mark in flat if around[mark] > total / 2})
+        found |= Counter({mark: _LEVELS - 1 for mark in singular if around[mark] > PLAIN**2 * total})
+        return found | Counter({mark: math.ceil(most) for mark in singular if around[mark] > total / 2})
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:

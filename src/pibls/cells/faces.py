@@ -254,7 +254,7 @@ class FaceFinder:
         if rule is None or on_faces(rule.points, cell).all():
             return []
         if cell.low.size == 2 and (turn := _turning(rule.normals)) > 2.0:
-            # On a curve that turns, functions of a degree are waves, and a wave takes π polynomials.
+            # Along a curve that turns, polynomials oscillate, and resolving a wave takes π polynomials.
             degree = round(degree * turn / 2)
             rule = piece.rule(cell.low, cell.high, degree + 3)
             assert rule is not None

@@ -39,7 +39,8 @@ class Batch:
     at, inner
         Numbers of the unknowns that each branch shares, and of those that it eliminates.
     weights, units, shifts
-        For parts: the weight of their rows, the units of their shared unknowns, and the matrices of their sums.
+        For parts: the weight of their rows, the units of their balance sums and shared unknowns, and the matrices from
+        the sums of the tree to theirs.
     """
 
     branches: tuple[Branch, ...]
@@ -78,7 +79,7 @@ def halves_counts(branches: Sequence[Branch], device: Any) -> Pair:
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Values of the unknowns: ``own`` and ``shared`` ones of every part, and the balance sums of all branches."""
+    """Values of the unknowns: ``own`` ones of parts, their balance sums and ``shared`` ones, and all balance sums."""
 
     own: dict[Batch, Array]
     shared: dict[Batch, Array]

@@ -121,7 +121,8 @@ class Fluxes:
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.
 
-        Across a characteristic nothing is; or the value, or only a derivative along it, of what has second derivatives.
+        Across a characteristic of a first-order equation nothing is. Of a second-order one the value is or, where it
+        jumps, only the derivative along the characteristic.
         """
         carried = self.carried(face)
         return self.across_interfaces if carried is None else [(0, int(face.jumps))] if carried else []

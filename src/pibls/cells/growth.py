@@ -24,7 +24,7 @@ from pibls.status import Status
 
 __all__ = ["grow_cells", "tree_of"]
 
-_ENTRIES_PER_WEIGHT = 3  # numbers per weight of a cell: its triangular factor and its shared unknowns
+_ENTRIES_PER_WEIGHT = 3  # numbers per weight, in widths of a cell: its triangular factor and its shared unknowns
 
 
 def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:

@@ -65,7 +65,7 @@ class NewtonFitter:
     budget
         Counts the operations.
     curvature
-        Largest step on the last tree, divided by the square of the step before.
+        Largest ratio, on the last tree, of a step to the square of the step before.
     history
         Per step: norm of the residual, norm of its removable part, and step length.
     """

@@ -139,8 +139,8 @@ class Layout:
         return mine[self.cutter.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
 
     @property
-    def least_degree(self) -> int:
-        """Degree of the traces on faces, which is lower than inside cells."""
+    def trace_degree(self) -> int:
+        """Degree of the traces on faces, at most that of cells."""
         return self.reference.degree if self.reference.dimension == 1 else self.face_finder.degree
 
     @cached_property

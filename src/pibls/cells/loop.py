@@ -92,7 +92,7 @@ class Loop:
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
-        """Return the record of a stage, with the sensitivity of its solution."""
+        """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
         size = (found.fit.unknowns, 0, len(found.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
         seconds, residual = self.course.budget.elapsed, found.fit.residual
@@ -146,7 +146,7 @@ class Loop:
     def _room(self, fit: Fit, times: float = 1.0) -> float:
         """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much.
 
-        The first solution needs a comparison: there is always room to double its cells.
+        The first solution needs a comparison: the budget always allows to double its cells.
         """
         cells = len(fit.parts)
         work = 1.0 if self.course.stages else float(cells)

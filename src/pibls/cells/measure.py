@@ -23,7 +23,7 @@ from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
-_SPARSE = 7  # points along each axis of a part at which solutions are compared
+_SPARSE = 7  # points along each axis of a part at which solutions are compared; 4 in space
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
 _RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
 
@@ -130,7 +130,7 @@ class Tails:
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the same for a function known at the points of the rule on whole cells, shape (cells, axes)."""
+        """Return by axis the L2 norm of what exceeds the degree of a second-order residual, for values at the rule."""
         found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
         rough = [np.linalg.norm(found[:, own], axis=1) for own in self._missed]
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))

@@ -36,7 +36,7 @@ class ModeRefinement:
     """Splits cells until they resolve the modes of the linear equations of a problem."""
 
     rows: Rows
-    _cuts: dict[Cell, list[tuple[int, float | None]]] = field(default_factory=dict)  # of cells with layers
+    _cuts: dict[Cell, list[tuple[int, float | None]]] = field(default_factory=dict)  # of all cells that were looked at
     _planes: set[tuple[int, float]] = field(default_factory=set)  # axes and positions of cuts
 
     def refined(self, root: Cell, tol: float, most: int) -> Cell:
@@ -45,7 +45,7 @@ class ModeRefinement:
 
     @property
     def _count(self) -> int:
-        return self.rows.layout.least_degree + 1
+        return self.rows.layout.trace_degree + 1
 
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
         if not self._axes:
@@ -67,8 +67,8 @@ class ModeRefinement:
     def _longest(self, tol: float) -> tuple[float, float]:
         """Return the share of a mode that cells may miss, and the longest half of a cell, by the length of the mode.
 
-        A polynomial of degree n on a cell of h radians misses (e h / 2n)^n of a wave. Richer cells resolve modes to the
-        last digits later.
+        A polynomial of degree n on a cell whose half is h radians misses (e h / 2n)^n of a wave. Richer cells resolve
+        modes to the last digits later.
         """
         share = min(tol / PLAIN, VISIBLE)
         return share, 2.0 * self._count / math.e * share ** (1.0 / self._count)

@@ -36,7 +36,7 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 class Compared:
     """A solution and a better one, their layouts, and the estimated error of the first.
 
-    The estimate is ``extrapolation`` times the distance of both, which extrapolates to all further refinements.
+    The estimate is at least ``extrapolation`` times the distance of both, which extrapolates to further refinements.
     """
 
     fit: Fit

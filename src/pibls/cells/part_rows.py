@@ -25,7 +25,7 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, over weights in units of the root of the part's extent, and their right-hand sides; both
+        Rows of the equations, over weights times the root of the part's extent, and their right-hand sides; both
         turned by the orthogonal factor, where there is one.
     condition, value
         Rows of the conditions, and their right-hand sides.

@@ -86,7 +86,8 @@ class LocalSystem:
     averaged
         The conditions on averages at the points of the part.
     interface_flows
-        For each face with interface conditions, the effect of their right-hand sides on the balance sums.
+        For each face with interface conditions or a continuous flux, the effect of their right-hand sides on the
+        balance sums.
     factored
         The factor of the system, once it is factorised.
     """

@@ -208,7 +208,7 @@ class Rows(Evaluation):
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
         """Return the weight of each equation's integrated residual over a box with given half sides.
 
-        It is the mean square change of the solution in the box that a unit source there causes.
+        It is the L2 norm, over the box, of the change that a source of integral one causes, spread over the box.
         """
         key = (None if self.is_constant else part, half.tobytes())
         if key not in self._weights:

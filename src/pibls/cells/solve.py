@@ -200,7 +200,8 @@ class TreeSolver:
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most.
 
-        One step of inverse iteration with random right-hand sides. The sensitivity is near one for a well-posed
+        Back substitution with random right-hand sides; where Gram matrices make it large, inverse iteration that the
+        rows verify. The sensitivity is near one for a well-posed
         problem, and unbounded if a function can be added to the solution without changing any row.
         """
         tree = self._tree

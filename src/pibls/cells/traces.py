@@ -151,5 +151,5 @@ class Traces:
 
     def inward(self, part: CellPart, face: Face) -> FloatArray:
         """Return points just inside a part beside a face, where coefficients are those of the part."""
-        X, out = self.on_side(part, face), -1.0 if face.below is part else 1.0
-        return np.asarray(X + out * self.rows.layout.tree_domain.side_offset(part.cell) * self.normals(face))
+        X, into = self.on_side(part, face), -1.0 if face.below is part else 1.0
+        return np.asarray(X + into * self.rows.layout.tree_domain.side_offset(part.cell) * self.normals(face))

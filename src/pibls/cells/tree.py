@@ -120,7 +120,7 @@ class Cell:
 
     @property
     def is_divisible(self) -> bool:
-        """Whether there are digits left for halves."""
+        """Whether there are digits left for halves, if it was halved equally often across all axes."""
         return bool(0.5 ** (self.depth / len(self.low) + 1) >= ROUNDING)
 
     def plane_inside(self) -> tuple[int, float] | None:

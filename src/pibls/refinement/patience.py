@@ -1,7 +1,8 @@
 """The stagnation rules of all refinements, side by side.
 
-A stage pays if it halves the estimate. Each rule compares the latest estimates with earlier ones: the last two where
-every stage is much finer than the one before, the last four where trees of cells grow slowly.
+A window of stages pays if it reduces the estimate to a factor, mostly one half. Each rule compares the latest estimates
+with earlier ones: the last two where every stage is much finer than the one before, the last four where trees of cells
+grow slowly.
 """
 
 from __future__ import annotations

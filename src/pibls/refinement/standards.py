@@ -1,4 +1,4 @@
-"""Dimensionless thresholds that have one meaning throughout the library."""
+"""Thresholds and sample counts that are used throughout the library."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Patience:
     window: int  # number of latest estimates that are compared with the earlier ones
     pays: float  # factor to which the latest estimates must have fallen
     rounding: float = 0.0  # estimates below this are limited by round-off
-    # unresolved, least: while the last estimate exceeds the first, at least so many stages are made
+    # unresolved, least: while the last estimate exceeds ``unresolved``, at least ``least`` stages are made
     unresolved: float = np.inf
     least: int = 0
     # means, resolved: compare the geometric means of two windows instead of the best of one window with the estimate
