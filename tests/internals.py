@@ -48,6 +48,7 @@ NAMES = {
     "pibls.evolution.design": "Design Monitor STEEPEST",
     "pibls.evolution.form": "Evolution compiled find_evolution",
     "pibls.evolution.galerkin": "Galerkin",
+    "pibls.evolution.refinement_in_time": "RefinementInTime",
     "pibls.evolution.radau": "IntegrationError Integrator STAGES legendre_weights stage_times",
     "pibls.features.reduction": "Reduction",
     "pibls.features.deep": "DeepNetwork propagate",

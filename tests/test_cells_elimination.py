@@ -205,3 +205,18 @@ def test_a_union_keeps_what_both_fronts_share_with_others(way):
         both += move.T @ (own + np.diag([1.0, 0.0, 0.0, 0.0, 0.0])) @ move
     expected = both[2:, 2:] - both[2:, :2] @ np.linalg.solve(both[:2, :2], both[:2, 2:])
     np.testing.assert_allclose(gram, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["grams", "rotations"])
+def test_an_unknown_that_no_row_contains_is_zero_and_disturbs_nothing(way):
+    system, load = a_system(np.random.default_rng(8))
+    for rows in (system.equation, system.rows, system.heavy):
+        rows[:, :, 2] = 0.0
+    factor = leaf(way, system)
+    own, front = factor.lifted(system, load)
+    nothing = np.zeros(front.shape[1])
+    last = way.last(factor.front, nothing)
+    others = last.down(last.up(way.whole(front, np.zeros_like(front), nothing))[0], np.zeros((1, 0, 2)))
+    found = np.vstack([factor.down(own, others)[0], others[0]])
+    expected = np.linalg.lstsq(system.all_rows[0], stacked(load), rcond=None)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)

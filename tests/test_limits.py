@@ -16,6 +16,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import RefinementInTime
 from pibls import limits, runtime
 from pibls.cells import newton as cells_newton
 from pibls.checks import check_bytes
@@ -351,8 +352,11 @@ def test_a_solve_within_a_solve_has_what_is_left_to_the_outer_one():
 
 
 def test_a_solve_that_calls_a_solve_ends_as_its_own_deadline_says():
+    inner = pb.problems.heat_3d()
+    inner.domain.sample(8)  # files are read before the clock runs
+
     def slow(a, b):
-        pb.solve(pb.problems.heat_3d(), tol=1e-15, budget=1e6)
+        pb.solve(inner, tol=1e-15, budget=1e6)
         return 0 * a + b
 
     problem = pb.Problem(sp.Eq(pb.laplacian(u), pb.data("f", slow, x, y)), SQUARE, [pb.Dirichlet(u, 0)])
@@ -391,3 +395,12 @@ def test_the_thread_that_looks_imports_nothing():
     """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (found.stdout, found.stderr) == ("True\n", "")
+
+
+def test_an_interrupt_between_a_run_in_time_and_its_residual_is_an_interrupt(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RefinementInTime, "_residual", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pb.solve(pb.problems.burgers(), progress=False)

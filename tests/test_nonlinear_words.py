@@ -154,3 +154,12 @@ def test_where_nothing_is_given_anything_may_flow() -> None:
 def test_another_solution_of_a_first_order_equation_is_said() -> None:
     problem = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0, on=LINE.left)])
     assert "more than one solution" in pb.solve(problem, tol=1e-4, progress=False).diagnostics.message
+
+
+def test_a_side_of_length_one_is_no_end_of_a_line() -> None:
+    y = pb.coordinates("y")
+    u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    sides = square.left | square.right | square.bottom
+    conditions = [pb.Dirichlet(u, 0, on=square.top), pb.Neumann(u, 0, on=sides)]
+    solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u) + u**3, 1), square, conditions), tol=1e-4, progress=False)
+    assert solution.status == "converged"

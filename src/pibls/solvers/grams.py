@@ -123,7 +123,8 @@ class Grams:
             raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
         triangles, definite = cholesky(gram[:, :own, :own])
         # A triangle that does not exist is not looked at.
-        known = conditions(triangles / xp.sqrt(sizes[:, None, :own]))
+        roots = xp.sqrt(sizes[:, None, :own])
+        known = conditions(triangles / xp.where(roots > 0.0, roots, 1.0))
         good = [number for number in range(count) if definite[number] and known[number] >= _CONDITIONED]
         poor = sorted(set(range(count)) - set(good))
         found: list[tuple[Factor, list[int]]] = [(self._rotated(one), [n]) for n, one in _some(system, poor)]
