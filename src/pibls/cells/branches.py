@@ -164,7 +164,7 @@ class Branches:
                 weight=self.rows.emphasis(part),
                 shift=self.local.shift_of_sums(part),
             )
-            made.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(made.width)])
+            made.units = np.concatenate([1.0 / self.local.own_sum_unit(part), np.ones(made.width)])
 
     def numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
         """Return the numbers of the unknowns in the given places."""

@@ -321,7 +321,7 @@ class ClusterSolver(TreeSolver):
                 layout.reference.degree,
                 layout.seed,
                 layout.is_stable,
-                self.local.sum_unit(part),
+                self.local.tree_sum_unit(part),
             )
         setting: TreeSetting = self._setting
         return setting

@@ -20,9 +20,9 @@ from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import FALLS
 
-__all__ = ["DATA_SHARE", "DataRefinement"]
+__all__ = ["DATA_FACTOR", "DataRefinement"]
 
-DATA_SHARE = 100.0  # tolerances to which data are resolved: solving smooths their errors
+DATA_FACTOR = 100.0  # tolerances to which data are resolved: solving smooths their errors
 _SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
 
 
@@ -74,7 +74,7 @@ class DataRefinement:
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return the roughness that data, and coefficients, may have on a cell."""
-        share = min(DATA_SHARE * tol, VISIBLE)
+        share = min(DATA_FACTOR * tol, VISIBLE)
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 

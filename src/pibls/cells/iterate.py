@@ -20,7 +20,7 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.newton import LENGTHS, End, crawls, descend, record, shortened
 from pibls.quadrature.roots import CLOSE
-from pibls.refinement import ROUNDING, VISIBLE
+from pibls.refinement import SMALLEST, VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 from pibls.solution.sizes import field_scales
 
@@ -133,7 +133,7 @@ class NewtonFitter:
             assert iteration.full is not None
             fit = replace(iteration.full, weights=dict(point.state.weights), residuals=point.residuals)
             size = max(iteration.size(fit), CLOSE * start.norm)
-        settled = end is End.SETTLED or fit.residual <= ROUNDING * size
+        settled = end is End.SETTLED or fit.residual <= SMALLEST * size
         found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, iteration.full.residual / size)
         return found
 
@@ -239,7 +239,7 @@ class _TreeIteration:
         step, goal = model.distance, model.goal
         # The step after a short one changes nothing, whichever way rounding moves the residual.
         last = step <= goal or (step <= PLAIN and self._expected(step) <= goal)
-        if not last and (model.removable > _SETTLED * here.norm or step > max(ROUNDING, goal)):
+        if not last and (model.removable > _SETTLED * here.norm or step > max(SMALLEST, goal)):
             return None
         found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
         self._note(found, model, 1.0)
@@ -288,7 +288,7 @@ class _TreeIteration:
         newton = self.newton
         found = newton.curvature * step**2
         if self.distances and self.distances[-1] < NEGLIGIBLE:
-            if step > ROUNDING:
+            if step > SMALLEST:
                 ratio = step / self.distances[-1] ** 2
                 newton.curvature = max(newton.curvature, ratio) if self.curved else ratio
                 self.curved = True

@@ -156,15 +156,15 @@ class LocalSystems:
             light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
         return Load(source[None], light[None], (-self._stiffness(part) * sums)[None])
 
-    def unit_of_sums(self, part: CellPart) -> FloatArray:
+    def own_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
         factors = self.rows.balances.scales(self.rows.balance(part)[0])
         levers = self.rows.balances.levers(part)
-        return np.asarray(self.sum_unit(part) * math.sqrt(part.extent) * levers / factors)
+        return np.asarray(self.tree_sum_unit(part) * math.sqrt(part.extent) * levers / factors)
 
     def shift_of_sums(self, part: CellPart) -> FloatArray:
         """Return the matrix from the sums of the tree to those of a part, whose moments are about its centre."""
-        return self.rows.balances.shift(part, self.sum_unit(part))
+        return self.rows.balances.shift(part, self.tree_sum_unit(part))
 
     def _stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
@@ -313,7 +313,7 @@ class LocalSystems:
         theirs[np.arange(count), np.arange(count)] = -_STIFF
         return self._stiffness(part) * balance, theirs, passed
 
-    def sum_unit(self, part: CellPart) -> FloatArray:
+    def tree_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""
         if self.unit is None:
             self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
@@ -321,7 +321,7 @@ class LocalSystems:
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.sum_unit(part))
+        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part))
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from pibls.cells.data_refinement import DATA_SHARE, DataRefinement
+from pibls.cells.data_refinement import DATA_FACTOR, DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
@@ -17,7 +17,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
-from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.runtime import available_memory
@@ -240,7 +240,7 @@ class Loop:
         richer = self.fitter.richer() if paid else None
         old, new = found.fit_layout.reference, found.better_layout.reference
         hoped = self._goal(found.estimate)
-        gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
+        gain = tails_of(old).left_per_degree(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
@@ -314,7 +314,7 @@ class Loop:
         fit, other = found.fit, found.better
         if not math.isfinite(found.estimate):
             return ""
-        much = other.residual > min(max(DATA_SHARE * self.tol, PLAIN), VISIBLE) * found.size
+        much = other.residual > min(max(DATA_FACTOR * self.tol, PLAIN), VISIBLE) * found.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
         if self.fitter.layout.reference.dimension == 1 and not stays:
@@ -323,7 +323,7 @@ class Loop:
                 max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
                 for one in (fit, other)
             )
-            stays = after > max(self.tol, ROUNDING) and after > FALLS * before
+            stays = after > max(self.tol, SMALLEST) and after > FALLS * before
         if stays:
             return (
                 f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "

@@ -121,7 +121,7 @@ class Tails:
         size = np.linalg.norm(weights, axis=-1)
         return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
 
-    def gain(self, fit: Fit) -> float:
+    def left_per_degree(self, fit: Fit) -> float:
         """Return the share of an error that one degree more leaves, from the decay of coefficients."""
         halves, weights = stacked(fit)
         volumes = np.prod(halves, axis=1)

@@ -15,7 +15,7 @@ from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import ReferenceNetwork
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials", "values_at"]
@@ -173,12 +173,12 @@ def exact_weights(
         count = int((totals <= most).sum())
         if count > len(local):
             continue
-        if diagonal[:count].min() > ROUNDING * diagonal[:count].max():
+        if diagonal[:count].min() > SMALLEST * diagonal[:count].max():
             right = np.zeros((len(local), 1), order="F")
             right[:count, 0] = lapack.dtrtrs(factored[:count, :count], missing[:count], trans=1)[0]
             change = lapack.dormqr("L", "N", factored[:, : len(scales)], scales, right, 64 * size)[0][:, 0]
         else:
-            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=ROUNDING)[0]
+            change = np.linalg.lstsq(values[:, :count].T, missing[:count], rcond=SMALLEST)[0]
         # Very large weights mean that there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
@@ -240,7 +240,7 @@ def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatA
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
-    kept = diagonal > ROUNDING * diagonal.max()
+    kept = diagonal > SMALLEST * diagonal.max()
     if not kept.all():
         return basis[:, kept], None
     slopes = [_sloped(local, degree, axis)[:, : values.shape[1]] * (step * roots) for axis, step in enumerate(steps)]

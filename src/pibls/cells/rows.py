@@ -102,7 +102,7 @@ class Rows(Evaluation):
     def _alike(self, key: EquationKey) -> Equations:
         """Return the rows of constant equations on a whole part. They follow from the key alone."""
         reference = self.layout.reference
-        if known := reference.memory.known(key):
+        if known := reference.equations.known(key):
             return Equations(**known)
         roots, size = np.sqrt(reference.rule[1]), reference.size
         values = reference.on_rule([index for terms in key.terms for _, index, _ in terms])
@@ -114,7 +114,7 @@ class Rows(Evaluation):
         shares = np.stack([np.ones(len(roots)), *levers]) * roots
         tested = np.stack([shares @ block for block in equation], axis=1)
         found = Equations.factored(equation.reshape(-1, self.width), tested)
-        reference.memory.keep(key, {name: own for name, own in found._asdict().items() if own is not None})
+        reference.equations.keep(key, {name: own for name, own in found._asdict().items() if own is not None})
         return found
 
     def _key(self, part: CellPart, inside: list[Stated]) -> EquationKey | None:

@@ -17,7 +17,7 @@ from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import ReferenceNetwork
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 
 __all__ = ["TreeState", "between", "missed", "projected", "values_of"]
 
@@ -69,7 +69,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             found[part] = (_fitting(reference) @ wanted).T
         else:
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
-            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=ROUNDING)[0].T, dtype=np.float64)
+            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=SMALLEST)[0].T, dtype=np.float64)
     return found
 
 

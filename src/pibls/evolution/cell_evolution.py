@@ -30,7 +30,7 @@ from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.problem.evaluate import differentiated
-from pibls.refinement import ROUNDING, Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import SMALLEST, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, MOST, PLAIN, POINTS
 from pibls.runtime import blas_threads
@@ -73,7 +73,7 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, ROUNDING / SETTINGS.stage_share))
+        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
         stages = CellStages(self.resolvent, layout, root, self.budget, tol)
         # Steps on rough cells were longer than the tolerance allows.
         shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))

@@ -21,7 +21,7 @@ from pibls.evolution.cost import PER_NUMBER
 from pibls.evolution.rational import ORDER
 from pibls.evolution.resolvent import Varying
 from pibls.features import MultiIndex
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.solution.celled import ENTRIES
 
 
@@ -44,7 +44,7 @@ class AlikeParts:
         zero, part = (0,) * self.layout.reference.dimension, self.parts[0]
         roots = np.sqrt(part.weights)[:, None]
         nodes = roots * self.layout.nodes(part, part.points, [zero])[zero]
-        return np.asarray((np.linalg.pinv(nodes, rcond=ROUNDING) * roots.T).T)
+        return np.asarray((np.linalg.pinv(nodes, rcond=SMALLEST) * roots.T).T)
 
     def values(self, weights: FloatArray, slots: Sequence[tuple[int, MultiIndex]]) -> list[FloatArray]:
         """Return derivatives of fields at all points, from weights of shape (times, parts, fields, functions)."""

@@ -188,6 +188,11 @@ class ReferenceNetwork:
         return Memory()
 
     @cached_property
+    def equations(self) -> Memory:
+        """Rows of constant equations on the cube, which many cells have in common; systems have large ones."""
+        return Memory(4 * self.memory.most)
+
+    @cached_property
     def _at_rule(self) -> dict[MultiIndex, FloatArray]:
         return {}
 

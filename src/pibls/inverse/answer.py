@@ -22,8 +22,7 @@ from pibls.inverse.smoothness import spanned
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
-from pibls.refinement import ROUNDING as SMALLEST
-from pibls.refinement import Reason, Stop, verdict
+from pibls.refinement import SMALLEST, Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters

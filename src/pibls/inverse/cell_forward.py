@@ -27,8 +27,7 @@ from pibls.inverse.response import Forward, finer, of_fields
 from pibls.inverse.thresholds import SETTINGS, STEP
 from pibls.problem import AtPoints, MultiIndex, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.refinement import ROUNDING as SMALLEST
-from pibls.refinement import VISIBLE
+from pibls.refinement import SMALLEST, VISIBLE
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.posterior import Posterior

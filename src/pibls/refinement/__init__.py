@@ -5,10 +5,10 @@ solution with a better one and estimates the cost of the next stage. The driver 
 """
 
 from pibls.refinement.driver import Course, Discretisation, Estimated, extrapolated, refine
-from pibls.refinement.stopping import ROUNDING, VISIBLE, Cost, Patience, Reason, Stop, verdict
+from pibls.refinement.stopping import SMALLEST, VISIBLE, Cost, Patience, Reason, Stop, verdict
 
 __all__ = [
-    "ROUNDING",
+    "SMALLEST",
     "VISIBLE",
     "Cost",
     "Course",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from pibls.refinement.standards import FALLS
-from pibls.refinement.stopping import ROUNDING, Patience
+from pibls.refinement.stopping import SMALLEST, Patience
 
 # One tree may agree with the next by chance, so the rule compares means over four trees. Estimates above 0.1, where no
 # digit is known, never count as stagnation.
@@ -18,7 +18,7 @@ TREES = Patience(
     "the error does not come from the size of cells",
     window=4,
     pays=0.5,
-    rounding=ROUNDING,
+    rounding=SMALLEST,
     unresolved=0.1,
     least=sys.maxsize,
     means=True,
@@ -30,7 +30,7 @@ RUNS = Patience(
     "the solution may have jumps, or depend chaotically on its start",
     window=2,
     pays=0.5,
-    rounding=ROUNDING,
+    rounding=SMALLEST,
     unresolved=0.0,
     least=6,
 )

@@ -16,7 +16,7 @@ from pibls.solution import Stage
 from pibls.status import Status
 
 VISIBLE = 0.03  # share of a solution that is visible on a plot: an error below this is plausible
-ROUNDING = 1e-10  # estimates below this are limited by round-off: refinement no longer pays
+SMALLEST = 1e-10  # estimates below this are limited by round-off: refinement no longer pays
 GLANCE = 0.3  # nominal seconds for problems without a solution, and for the test whether there is one
 
 

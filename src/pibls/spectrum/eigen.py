@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.cells.data_refinement import DATA_SHARE
+from pibls.cells.data_refinement import DATA_FACTOR
 from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.linear import start_of
@@ -156,7 +156,7 @@ class _EigenSearch:
 
     def _is_resolved(self, modes: Modes) -> bool:
         """Tell whether residuals are as small as those of a solution: else richer cells may agree on a wrong value."""
-        return modes.residual <= DATA_SHARE * self.tol
+        return modes.residual <= DATA_FACTOR * self.tol
 
     def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""

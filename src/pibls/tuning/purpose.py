@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.errors import InputError
 from pibls.quantities import Quantity
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.solution import Solution
 from pibls.status import Status
@@ -63,9 +63,9 @@ def _solve_until(
     while True:
         solution = solved(accuracy)
         error, told = judged(solution)
-        if error <= tol or solution.status != Status.CONVERGED or accuracy <= ROUNDING or not math.isfinite(error):
+        if error <= tol or solution.status != Status.CONVERGED or accuracy <= SMALLEST or not math.isfinite(error):
             return told(error <= tol)
-        accuracy = max(ROUNDING, accuracy * min(MOST, max(MOST * tol / error, NEGLIGIBLE * PLAIN)))
+        accuracy = max(SMALLEST, accuracy * min(MOST, max(MOST * tol / error, NEGLIGIBLE * PLAIN)))
 
 
 def _with_quantity(solution: Solution, found: Quantity, tol: float, met: bool) -> Solution:
@@ -111,7 +111,7 @@ def local_error(solution: Solution, boxes: int = 8, points: int = 40) -> tuple[f
         value, error = (made[name] if isinstance(made, dict) else made for made in (values, apart))
         weights = np.bincount(number, roots**2)
         sizes, errors = (np.sqrt(np.bincount(number, (roots * of) ** 2) / weights) for of in (value, error))
-        relative = errors / np.maximum(sizes, max(ROUNDING * float(sizes.max()), np.finfo(np.float64).tiny))
+        relative = errors / np.maximum(sizes, max(SMALLEST * float(sizes.max()), np.finfo(np.float64).tiny))
         worst = int(relative.argmax())
         centre = low + (own[worst] + 0.5) / boxes * width
         place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(domain.coordinates, centre, strict=True))

@@ -19,7 +19,7 @@ from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.problem import Problem
 from pibls.problem.shocks import fronts_of
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import RATE
@@ -188,7 +188,7 @@ class Strategy:
 
 def _is_limited(solution: Solution) -> bool:
     """Tell whether a solve stalled, and not for rounding."""
-    return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > ROUNDING
+    return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > SMALLEST
 
 
 def _to_come(solution: Solution, tol: float) -> float:

@@ -23,7 +23,7 @@ from pibls.quadrature.roots import CLOSE
 from pibls.quantities.integrals import Integrals
 from pibls.quantities.pair import SolutionPair
 from pibls.quantities.where import where_of
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -210,4 +210,4 @@ def _is_perturbed(problem: Problem) -> bool:
 
 def _missed(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
     """Return the part of right-hand sides that the best weights miss."""
-    return np.asarray(rhs - matrix @ linalg.lstsq(matrix, rhs, cond=ROUNDING, lapack_driver="gelsy")[0])
+    return np.asarray(rhs - matrix @ linalg.lstsq(matrix, rhs, cond=SMALLEST, lapack_driver="gelsy")[0])

@@ -29,7 +29,7 @@ from pibls.features import BroadNetwork
 from pibls.features.reference import draw_reference
 from pibls.geometry import Points
 from pibls.problem import Problem
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution.json_records import Network
@@ -218,7 +218,7 @@ def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> A
     values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
     # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
     _, sizes, right = linalg.svd(values / np.sqrt(len(values)), full_matrices=False)
-    keep = sizes > ROUNDING * sizes[0]
+    keep = sizes > SMALLEST * sizes[0]
     basis = right[keep].T / sizes[keep]
     fields = len(problem.fields)
     lifted = np.concatenate([seen[:, i * network.size : (i + 1) * network.size] @ basis for i in range(fields)], axis=1)

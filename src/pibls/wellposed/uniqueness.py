@@ -16,7 +16,7 @@ from pibls.errors import PiblsError
 from pibls.problem import AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import CLOSE
-from pibls.refinement import ROUNDING
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
 from pibls.wellposed.compatibility import SAMPLES
 from pibls.wellposed.counting import equations_in_words, joined
@@ -136,7 +136,7 @@ def leaves_at_will(problem: Problem) -> str:
     except (PiblsError, TypeError):
         return ""  # it is no state of rest, or has no value there
     ahead = 1.0 if place < high else -1.0
-    far, near = (_leaving(function, X[len(X) // 2], rest, distance, ahead) for distance in (PLAIN, ROUNDING))
+    far, near = (_leaving(function, X[len(X) // 2], rest, distance, ahead) for distance in (PLAIN, SMALLEST))
     # A power of the distance below one. A logarithm, by which nothing leaves in a finite time, grows much less.
     if not NEGLIGIBLE * near > far > 0:
         return ""
@@ -144,13 +144,13 @@ def leaves_at_will(problem: Problem) -> str:
     return (
         f"The solution is not unique: {name} = {rest:.3g} solves {equations_in_words(problem, equations)}, and so does "
         f"a solution that leaves it, wherever it likes: at a distance of {PLAIN:.0e} it leaves at {far:.1g} times the "
-        f"distance, at {ROUNDING:.0e} at {near:.1g} times. Give another value, or a condition at the other end."
+        f"distance, at {SMALLEST:.0e} at {near:.1g} times. Give another value, or a condition at the other end."
     )
 
 
 def _leaving(function: Function, place: float, rest: float, distance: float, ahead: float) -> float:
     """Return the fastest rate away from a state at a distance of it, over that; zero if nothing leaves there."""
-    found, sizes = 0.0, np.geomspace(ROUNDING**2, ROUNDING**-2, POINTS)
+    found, sizes = 0.0, np.geomspace(SMALLEST**2, SMALLEST**-2, POINTS)
     for side in (-1.0, 1.0):
         rates, value = side * ahead * sizes, np.full(POINTS, rest + side * distance)
         try:
