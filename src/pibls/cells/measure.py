@@ -130,7 +130,7 @@ class Tails:
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return by axis the L2 norm of what exceeds the degree of a second-order residual, for values at the rule."""
+        """Return by axis the L2 norm of degrees beyond those of a second-order residual, from values at the rule."""
         found = _analysed(values, self.reference.dimension, rule_count(self.reference.degree))
         rough = [np.linalg.norm(found[:, own], axis=1) for own in self._missed]
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
