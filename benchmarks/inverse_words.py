@@ -69,7 +69,7 @@ def solved(job: Job) -> Row:
         seconds = time.process_time() - begun
     words = str(solution.diagnostics.message)
     if case.expected != "converged":
-        right = solution.status != "converged" and case.told in words
+        right = solution.status == case.expected and case.told in words
         verdict = "right" if right else "silent" if solution.status == "converged" else "wrong word"
         return Row(*job, case.expected, str(solution.status), verdict, 0, 0, np.nan, seconds, words)
     held, intervals, off = judged(case, mode, solution, dict(problem.truth or {}))

@@ -77,5 +77,7 @@ def test_residuals_of_a_fit_look_like_noise_as_often_as_chance_says():
 
 def test_directions_in_logarithms_say_so():
     rows, values, signs = np.array([[1.0, -np.sqrt(2)]]), np.array([3.0, 3.0]), np.array([True, False])
-    (remark,) = find_undetermined(rows, 1e-6, ("k", "c"), values, np.array([3.0, 1.0]), signs, lambda _: 1.0).remarks
+    (remark,) = find_undetermined(
+        rows, 1e-6 * np.eye(2), ("k", "c"), values, np.array([3.0, 1.0]), signs, lambda _: 1.0
+    ).remarks
     assert "(ln k, c) = (0.82, 0.58)" in remark

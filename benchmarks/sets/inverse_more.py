@@ -129,6 +129,16 @@ def source_or_its_image(meter: Meter) -> pb.Problem:
     return pb.Problem(law, SQUARE, [pb.Dirichlet(v, 0), meter(v, where, seen, 0.001)])
 
 
+@case("ill-posed", told="ka")
+def drug_in_an_unknown_volume(meter: Meter) -> pb.Problem:
+    """Measure the concentration of a drug: uptake and loss can be exchanged with another volume."""
+    ka, kb, volume = pb.unknown("ka", start=2), pb.unknown("kb", start=0.5), pb.unknown("V", start=1)
+    at = np.linspace(0.25, 8, 24)
+    seen = 6 / 3 * 0.9 / (0.9 - 0.1) * (np.exp(-0.1 * at) - np.exp(-0.9 * at))
+    laws = [sp.Eq(T.diff(t), -ka * T), sp.Eq(N.diff(t), ka * T / volume - kb * N)]
+    return pb.Problem(laws, during(8), [pb.Initial(T, 6), pb.Initial(N, 0), meter(N, at, seen, 0.01)])
+
+
 # To work with: contradicted -------------------------------------------------------------------------------------------
 
 

@@ -96,16 +96,23 @@ class Attempts:
         return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent, most: float) -> None:
-        """Look for other values that fit as well, with so much work: images, and any between two bounds."""
+        """Look for other values that fit as well, with so much work: images, and any between two bounds.
+
+        Those come first that a step should bring nearest to the data.
+        """
         fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(most=most))
         found, measurements = replace(found, forward=forward), fits.measurements(forward)
         images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
         between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
+        promising = []
         for number, start in enumerate([*images, *between]):
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
             if here is not None and number >= len(images):
                 here = self._few_steps(found, here).place
-            if here is not None and self._may_fit(found, here):
+            if here is not None and (missed := self._hoped(found, here)) is not None:
+                promising.append((missed, number, here))
+        for _, _, here in sorted(promising):
+            if not forward.is_spent:
                 self._compare(found, search(forward, measurements, here))
 
     def _mirrors(self) -> dict[int, list[float]]:
@@ -125,8 +132,11 @@ class Attempts:
                     found[number] = [float(np.mean(domain.bounds[axis])), *middles]
         return found
 
-    def _may_fit(self, found: Descent, here: Place) -> bool:
-        """Tell whether a step from a place may lead to others than the values found that explain data about as well."""
+    def _hoped(self, found: Descent, here: Place) -> float | None:
+        """Return what data a step from a place should miss; None if it leads back to the values found, or misses more.
+
+        That is, more than these do, but for noise.
+        """
         plain, residual = self.fits.plain(), found.place.residual
         factors = np.sqrt(plain.weighed(residual).weights) / plain.sizes
         rows, right = here.slopes * factors[:, None], here.residual * factors
@@ -134,17 +144,24 @@ class Attempts:
         way = found.place.point - here.point
         back = np.linalg.norm(step - way) <= NEGLIGIBLE * np.linalg.norm(way)
         noise = SETTINGS.sure * np.linalg.norm(residual * factors)
-        return not back and bool(np.linalg.norm(right + rows @ step) <= max(noise, SLIGHT * np.sqrt(len(right))))
+        missed = float(np.linalg.norm(right + rows @ step))
+        return missed if not back and missed <= max(noise, SLIGHT * np.sqrt(len(right))) else None
 
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
-        vector = self.fits.coordinates.vector(other.place.point)
-        known = any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous)
         weighed = self.fits.plain(found.forward.tol).weighed(found.place.residual)
-        worse = weighed.misfit(other.place) - weighed.misfit(found.place)
         self.fits.starts += 1
-        if worse <= SETTINGS.sure**2 and self.fits.is_good(other) and self._apart(found, other) and not known:
-            self.ambiguous.append(vector)
+        if not (self.fits.is_good(other) and self._apart(found, other)):
+            return
+        for fitted in (lambda: other, lambda: self.fits.settled(other.place.point, self.tol, None)):
+            # Cells or features that were made for the values found may not be as good at others.
+            twin = fitted()
+            worse = np.inf if twin is None else weighed.misfit(twin.place) - weighed.misfit(found.place)
+            if twin is not None and worse <= SETTINGS.sure**2 and self._apart(found, twin):
+                vector = self.fits.coordinates.vector(twin.place.point)
+                if not any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous):
+                    self.ambiguous.append(vector)
+                return
 
     def _apart(self, one: Descent, two: Descent) -> bool:
         """Whether two estimates differ in a direction the data determine."""
