@@ -96,24 +96,18 @@ class Attempts:
         return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent, most: float) -> None:
-        """Look for other values that fit as well, with so much work: images, and any between two bounds.
-
-        Those come first that a step should bring nearest to the data.
-        """
+        """Look for other values that fit as well, with so much work for each: images, and any between two bounds."""
         fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(most=most))
         found, measurements = replace(found, forward=forward), fits.measurements(forward)
         images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
         between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
-        promising = []
         for number, start in enumerate([*images, *between]):
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
             if here is not None and number >= len(images):
                 here = self._few_steps(found, here).place
-            if here is not None and (missed := self._hoped(found, here)) is not None:
-                promising.append((missed, number, here))
-        for _, _, here in sorted(promising):
-            if not forward.is_spent:
-                self._compare(found, search(forward, measurements, here))
+            if here is not None and self._may_fit(found, here):
+                own = replace(found.forward, budget=fits.budget.part(most=most))
+                self._compare(found, search(own, measurements, here))
 
     def _mirrors(self) -> dict[int, list[float]]:
         """Return where numbers that are places may be mirrored: in the middle of the domain, or of the measurements.
@@ -132,11 +126,8 @@ class Attempts:
                     found[number] = [float(np.mean(domain.bounds[axis])), *middles]
         return found
 
-    def _hoped(self, found: Descent, here: Place) -> float | None:
-        """Return what data a step from a place should miss; None if it leads back to the values found, or misses more.
-
-        That is, more than these do, but for noise.
-        """
+    def _may_fit(self, found: Descent, here: Place) -> bool:
+        """Tell whether a step from a place may lead to others than the values found that explain data about as well."""
         plain, residual = self.fits.plain(), found.place.residual
         factors = np.sqrt(plain.weighed(residual).weights) / plain.sizes
         rows, right = here.slopes * factors[:, None], here.residual * factors
@@ -144,8 +135,7 @@ class Attempts:
         way = found.place.point - here.point
         back = np.linalg.norm(step - way) <= NEGLIGIBLE * np.linalg.norm(way)
         noise = SETTINGS.sure * np.linalg.norm(residual * factors)
-        missed = float(np.linalg.norm(right + rows @ step))
-        return missed if not back and missed <= max(noise, SLIGHT * np.sqrt(len(right))) else None
+        return not back and bool(np.linalg.norm(right + rows @ step) <= max(noise, SLIGHT * np.sqrt(len(right))))
 
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
@@ -153,15 +143,16 @@ class Attempts:
         self.fits.starts += 1
         if not (self.fits.is_good(other) and self._apart(found, other)):
             return
-        for fitted in (lambda: other, lambda: self.fits.settled(other.place.point, self.tol, None)):
+        vector = self.fits.coordinates.vector(other.place.point)
+        if any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous):
+            return
+        if weighed.misfit(other.place) > (most := weighed.misfit(found.place) + SETTINGS.sure**2):
             # Cells or features that were made for the values found may not be as good at others.
-            twin = fitted()
-            worse = np.inf if twin is None else weighed.misfit(twin.place) - weighed.misfit(found.place)
-            if twin is not None and worse <= SETTINGS.sure**2 and self._apart(found, twin):
-                vector = self.fits.coordinates.vector(twin.place.point)
-                if not any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous):
-                    self.ambiguous.append(vector)
+            own = self.fits.settled(other.place.point, self.tol, None)
+            if own is None or weighed.misfit(own.place) > most or not self._apart(found, own):
                 return
+            vector = self.fits.coordinates.vector(own.place.point)
+        self.ambiguous.append(vector)
 
     def _apart(self, one: Descent, two: Descent) -> bool:
         """Whether two estimates differ in a direction the data determine."""
