@@ -98,7 +98,7 @@ class Answer:
     @property
     def moved(self) -> float:
         """The largest shift by the error of solutions, as a share of the size of an unknown."""
-        sizes = np.maximum(self.coordinates.sizes(self.found.place.point), np.abs(self.found.place.point))
+        sizes = np.where(self.coordinates.logarithmic, 1.0, np.maximum(np.abs(self.found.place.point), 1e-300))
         return float((np.abs(self.shift) / sizes).max(initial=0.0))
 
     @cached_property
@@ -106,18 +106,18 @@ class Answer:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes, vector = self.coordinates.sizes(place.point), self.coordinates.vector(place.point)
-        rates = self.coordinates.rates(place.point) * sizes
-        rows = self.weighed.rows(place)[0] * sizes
+        # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
+        doubt = SETTINGS.accuracy * self._inaccuracy if self.accuracy is None else 0.0
+        reach = doubt * self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
+        waves = np.arange(len(vector)) >= numbers
+        seen = replace(place, slopes=np.where(waves & (np.abs(place.slopes) <= reach), 0.0, place.slopes))
+        rows, rates = self.weighed.rows(seen)[0] * sizes, self.coordinates.rates(place.point) * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
         basis = _basis(np.column_stack([others, self._resized(rows)]))
         alone, own = own, own - basis @ (basis.T @ own)
-        if self.accuracy is None:
-            # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
-            reach = self.measurements.reach(place.response, vector)[:, :numbers] * rates[:numbers]
-            wrong = SETTINGS.accuracy * self._inaccuracy * reach / self.weighed.noise[:, None]
-        else:
-            wrong = self.accuracy * np.eye(numbers)
+        wrong = (reach * sizes / self.weighed.noise[:, None])[:, :numbers]
+        wrong = wrong if self.accuracy is None else self.accuracy * np.eye(numbers)
         logarithmic = self.coordinates.logarithmic[:numbers]
 
         def change(moved: FloatArray) -> float:

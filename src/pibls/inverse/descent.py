@@ -117,11 +117,11 @@ def _limited(rows: FloatArray, right: FloatArray, low: FloatArray, high: FloatAr
     while free.any():
         rest = right + rows[:, ~free] @ step[~free]
         step[free] = -np.linalg.lstsq(rows[:, free], rest, rcond=wrong)[0]
-        beyond = np.where(free, np.maximum(step - high, low - step), 0.0)
-        outside = beyond / np.maximum(np.abs(step), 1e-300)
-        if not (beyond > 0).any():
+        # How much of each part is beyond its limit.
+        shares = np.where(free & (step != 0), 1.0 - np.clip(step, low, high) / np.where(step != 0, step, 1.0), 0.0)
+        worst = int(np.argmax(shares))
+        if shares[worst] <= 0:
             break
-        worst = int(np.argmax(outside))
         step[worst], free[worst] = np.clip(step[worst], low[worst], high[worst]), False
     return step
 

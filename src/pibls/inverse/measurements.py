@@ -264,7 +264,7 @@ def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) ->
         weights = np.exp(-distances / range_)
         likeness = float(e @ weights @ e / (e @ e))
         found.append(_positive(np.linalg.eigvalsh(root.T @ weights @ root - likeness * root.T @ root)))
-    return min(len(found) * min(found), 1.0)
+    return 1.0 - (1.0 - min(found)) ** len(found)
 
 
 def _positive(values: FloatArray) -> float:

@@ -95,7 +95,9 @@ class Search:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
         least = NEGLIGIBLE * found.noise if self.fits.parametric.bases else 0.0
         enough = found.forward.tol <= self.fits.tol or found.forward.error <= least
-        return enough and (found.estimate <= NEGLIGIBLE or (self._is_exact(found) and found.moved <= self.fits.tol))
+        return enough and (
+            found.estimate <= NEGLIGIBLE or (self._is_exact(found) and found.moved <= SLIGHT * self.fits.tol)
+        )
 
     def _is_exact(self, found: Answer) -> bool:
         """Tell whether data have no noise but what solutions are wrong by."""
@@ -103,7 +105,8 @@ class Search:
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
-        if found.forward.tol <= self._finest(found.forward) or found.forward.is_spent:
+        short = bool(self.fits.parametric.bases) and found.forward.error > found.forward.tol
+        if short or found.forward.tol <= self._finest(found.forward) or found.forward.is_spent:
             return Stop(Reason.EXHAUSTED, "solutions are as accurate as can be afforded")
         return None
 
@@ -116,9 +119,9 @@ class Search:
         """Return the unknowns by more accurate solutions, if they can be had."""
         before, finest, place = found.forward.tol, self._finest(found.forward), found.found.place
         tol = min(self.fits.tol, before * SLIGHT)
-        if self._is_exact(found):
-            # Unknowns that exact data determine are right to the tolerance themselves.
-            tol = min(self.fits.tol, NEGLIGIBLE * before * self.fits.tol / max(found.moved, self.fits.tol))
+        if self._is_exact(found) and found.moved > 0:
+            # Unknowns that exact data determine have two digits more than solutions.
+            tol = min(self.fits.tol, NEGLIGIBLE * before * SLIGHT * self.fits.tol / found.moved)
         tol = max(finest, tol)
         return self.fits.settled(place.point, tol, place.response)
 
