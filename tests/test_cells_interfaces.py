@@ -69,9 +69,9 @@ def test_a_surface_in_space():
     w = pb.field("w", x, y, z)
     box = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1))
     problem = made(4 * x**2 + R(9, 4) * y**2 + 3 * z**2 - 1, 1, R(1, 1000), sp.cos(x + y - z), box, w)
-    solution = pb.solve(problem, tol=1e-3)
+    solution = pb.solve(problem, tol=1e-2)
     assert solution.status == "converged"
-    assert solution.true_error() < 1e-3
+    assert solution.true_error() < 1e-2
 
 
 def test_an_interface_that_moves_through_time():
@@ -262,7 +262,7 @@ def test_an_interface_that_moves_through_a_plane():
     domain = SQUARE * pb.TimeInterval(t, 0, 1)
     conditions = [pb.Dirichlet(w, exact), pb.Initial(w, exact.subs(t, 0))]
     problem = pb.Problem(sp.Eq(w.diff(t) - pb.div(k * pb.grad(w)), source), domain, conditions, exact=exact)
-    solution = pb.solve(problem, tol=1e-2, budget=3)
+    solution = pb.solve(problem, tol=1e-2, budget=1)
     assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)
 
 
