@@ -28,13 +28,7 @@ from pibls.status import Status
 __all__ = ["STRONGEST", "UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
-<<<<<<< HEAD
-_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
-=======
-_POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
-_GROWTH = 1.5  # least growth of cells and work from one tree to the next
 STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
->>>>>>> main
 
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]

@@ -33,13 +33,8 @@ __all__ = [
     "tails_of",
 ]
 
-<<<<<<< HEAD
 TAIL = 0.75  # share of the degree above which coefficients are the highest ones
-_SPARSE = 7  # points along each axis of a part at which solutions are compared; 4 in space
-=======
-_TAIL = 0.75
 _SPARSE = 7  # points along each axis of a part at which solutions are compared and modes are found; 4 in space
->>>>>>> main
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
 _RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
 
