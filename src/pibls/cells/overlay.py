@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import shares_of
+from pibls.cells.measure import shares_of, sparse_cube
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import ReferenceNetwork, cube_rule
+from pibls.features.reference import ReferenceNetwork
 
 __all__ = ["Overlay", "ancestor_values", "distances"]
 
-_SPARSE = 7  # points along each axis of a part at which solutions are compared; 4 in space
 Placed = tuple[CellPart, FloatArray]
 """A part and points in it."""
 
@@ -81,7 +80,7 @@ class Overlay:
         places = [_some_points(fine[number], U, weights) for number in others]
         fine_at = [(fine[number], X) for number, (X, _) in zip(others, places, strict=True)]
         ends = np.cumsum([0, *(len(X) for X, _ in places)]).tolist()
-        coarse_at, homes = _in_ancestors(layout, cells, fine_at)
+        coarse_at, homes = _in_ancestors(layout, cells, fine_at) if others else ([], [])
         rows = [ends[number] + own for number, own in homes]
         shares = np.concatenate([np.empty(0), *(own for _, own in places)])
         pairs = same, [held[fine[number].cell] for number in same]
@@ -144,7 +143,7 @@ class Overlay:
 def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return a few points of the cube, their weights, and the functions there."""
     zero = (0,) * reference.dimension
-    U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)
+    U, weights = sparse_cube(len(zero))
     return U, weights, reference.evaluate(U, [zero])[zero]
 
 

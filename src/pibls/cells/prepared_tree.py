@@ -244,7 +244,7 @@ class PreparedPair:
         return Overlay.of(coarse, one.parts, fine, two.parts, keeps=True)
 
     def solved(self, changed: Sequence[dict[int, Form]]) -> Iterator[tuple[Fit, Fit, FloatArray]]:
-        """Yield both solutions, and what :func:`distances` returns of them, for each of many problems.
+        """Yield both solutions with their distance, size and largest distance at a point, for each of many problems.
 
         A problem is given by its forms with other sources, by the id of the form that they replace.
         """
