@@ -11,8 +11,9 @@ from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
-from pibls.cells.measure import average_error, distances
+from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
+from pibls.cells.overlay import distances
 from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
