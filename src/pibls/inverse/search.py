@@ -100,13 +100,12 @@ class Search:
         )
 
     def _is_exact(self, found: Answer) -> bool:
-        """Tell whether data have no noise but what solutions are wrong by."""
+        """Tell whether data have no noise but errors of solutions."""
         return found.rms <= SETTINGS.accuracy * found.forward.tol and not self.fits.parametric.bases
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
-        short = bool(self.fits.parametric.bases) and found.forward.error > found.forward.tol
-        if short or found.forward.tol <= self._finest(found.forward) or found.forward.is_spent:
+        if found.forward.tol <= self._finest(found.forward) or found.forward.is_spent:
             return Stop(Reason.EXHAUSTED, "solutions are as accurate as can be afforded")
         return None
 
