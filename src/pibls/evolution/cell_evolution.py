@@ -15,7 +15,6 @@ from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.measure import stacked
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
@@ -105,11 +104,7 @@ class CellEvolution:
         marker = ErrorMarking(layout)
         if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
             return layout.enriched(2), here.stages.root
-        rough = [
-            part.volume
-            for part, own in zip(fit.parts, marker.tails.are_smooth(stacked(fit)[1]), strict=True)
-            if not own
-        ]
+        rough = [part.volume for part, own in zip(fit.parts, marker.decay(fit).smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:
             # Cells that are too large for a solution tell nothing of its singularities.
             return layout, layout.trimmed(refined(fit.root, marker.splits(fit, sizes)[0]))
