@@ -21,7 +21,7 @@ from pibls.cells.outcome import field_sizes
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, Weights, between, projected, values_of
-from pibls.cells.tree import Cell, refined
+from pibls.cells.tree import Cell, leaves, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
 from pibls.refinement.patience import TREES
@@ -81,7 +81,8 @@ class CoarseAttempts:
     budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)
-    ends: list[float] = field(default_factory=list)  # share of the load at which the branch ends, one per tree
+    # by number of cells, the share of the load at which the branch from zero ends; one where it does not
+    ends: dict[int, float] = field(default_factory=dict)
     reason: str = ""  # message of the first failed attempt
 
     def __post_init__(self) -> None:
@@ -154,11 +155,11 @@ class CoarseAttempts:
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
                 other, swept = self._sweep(root, own, last=level == TREES.window - 1)
                 again = _better(again, other)
-            if starts is None and not self.late and (again is None or not again.descent.settled):
-                again = _better(again, self._followed(root))
             rough = again is None or not again.descent.settled or again.descent.residual > NEGLIGIBLE
             if starts is None and level == 0 and rough:
                 again = _better(again, self._thinned(root))
+            if starts is None and not self.late and (again is None or not again.descent.settled):
+                again = _better(again, self._followed(root))
             if again is not None:
                 found.append(again)
                 if again.solved:
@@ -184,13 +185,16 @@ class CoarseAttempts:
 
     def _followed(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares."""
-        newton = self.newton
+        newton, cells = self.newton, sum(1 for _ in leaves(root))
+        if cells in self.ends:
+            return None
+        self.ends[cells] = 1.0
         last = here = projected(newton.layout, root, values_from(zero, newton.layout.problem))
         before, share, length, doubles = 0.0, 0.0, NEGLIGIBLE, True
         while share < 1.0 and length >= SLIGHT and not self.late:
             aim = min(1.0, share + length)
             ahead = between(last, here, 1.0 + (aim - share) / (share - before)) if share > 0.0 else here
-            found = self._stepped(root, ahead, aim)
+            found, resolved = self._stepped(root, ahead, aim)
             if found is None:
                 length = MOST * (aim - share)
             else:
@@ -199,24 +203,26 @@ class CoarseAttempts:
             doubles = found is not None
         if share == 0.0:
             return None
-        if length < SLIGHT:
-            self.ends.append(share)
+        if length < SLIGHT and resolved:
+            self.ends[cells] = share
         state = values_of(newton.layout, Fit(root, tuple(here), here))
         return self.attempt("continuation", root, state)
 
-    def _stepped(self, root: Cell, ahead: Weights, share: float) -> Weights | None:
-        """Return the solution for a share of the load, near an expected one; None if there is none."""
+    def _stepped(self, root: Cell, ahead: Weights, share: float) -> tuple[Weights | None, bool]:
+        """Return the solution for a share of the load near an expected one, if any; and whether cells resolve steps."""
         try:
             found = self.newton.descend(root, ahead, share=share, most=MOST_STEPS // 2)
         except PiblsError:
-            return None
+            return None, False
         leaps = share > NEGLIGIBLE and self.newton.apart(ahead, found.fit.weights) > MOST
-        return found.fit.weights if found.settled and found.residual < NEGLIGIBLE and not leaps else None
+        met = found.settled and found.residual < NEGLIGIBLE and not leaps
+        return found.fit.weights if met else None, leaps or found.linear < MOST * found.residual
 
     @property
     def _ended(self) -> bool:
         """Whether the branch of solutions from zero ends before all of the load, on finer cells no later."""
-        return len(self.ends) > 1 and self.ends[-1] < (1.0 + NEGLIGIBLE) * self.ends[-2]
+        *_, coarse, fine = [1.0, 1.0, *(self.ends[cells] for cells in sorted(self.ends))]
+        return coarse < 1.0 and fine < min(1.0, (1.0 + NEGLIGIBLE) * coarse)
 
     def _thinned(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from a larger diffusion, which allows no layers, to the given one."""
@@ -255,19 +261,19 @@ class CoarseAttempts:
         """Say where the branch of solutions from zero ends, if it does on a tree and on a finer one."""
         # To find out costs no more than the solve did.
         self.first, self.room = self.budget.operations, self.spent / RATE
-        while len(self.ends) < 2 and not self.late:
-            known = len(self.ends)
+        while not self._ended and not self.late:
             followed = self._followed(root)
-            if followed is None or len(self.ends) == known:
-                return ""
+            if followed is None or min(self.ends.values()) == 1.0:
+                break
             root = self.finer(followed.descent.fit)
         return self._end_in_words if self._ended else ""
 
     @property
     def _end_in_words(self) -> str:
+        coarse, fine = (100 * self.ends[cells] for cells in sorted(self.ends)[-2:])
         return (
-            f"Followed from zero, the branch of solutions ends where {100 * self.ends[-1]:.0f} % of nonlinear terms, "
-            f"sources and data are put in ({100 * self.ends[-2]:.0f} % on coarser cells): it turns back or becomes "
+            f"Followed from zero, the branch of solutions ends where {fine:.0f} % of nonlinear terms, sources and data "
+            f"are put in ({coarse:.0f} % on coarser cells): it turns back or becomes "
             f"infinitely steep there. The problem may have no solution. {_REMEDY}"
         )
 

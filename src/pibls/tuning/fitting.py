@@ -37,7 +37,6 @@ _PILOT = 60  # nodes of a pilot, for each of up to five coordinates
 ROWS_PER_NODE = 2.2
 _SPARSE_AXES = 2  # coordinates that some nodes see, where there are many
 COMPARED = 1000  # points at which solutions are compared, and most that are held out
-_CORNERS = 10  # times as many points are drawn, and compared, where most of an error may lie in rare corners
 _PER_ENTRY = 100.0  # multiplications that an entry of a matrix counts for before it is factorised
 
 
@@ -81,7 +80,7 @@ class Fitting:
             return self._sampled(count, purpose)
         key = count, purpose, self.chart
         if key not in self.drawn:
-            few, many = self._sampled(count, purpose), self._sampled(_CORNERS * count, purpose)
+            few, many = self._sampled(count, purpose), self._sampled(int(count / NEGLIGIBLE), purpose)
             picked = {id(own): self._reaching(own, most, self.chart) for own, most in zip(few, many, strict=True)}
             self.drawn[key] = Points(tuple(picked[id(own)] for own in few))
         return self.drawn[key]
@@ -156,7 +155,8 @@ class Fitting:
     @cached_property
     def compare_points(self) -> FloatArray:
         """Points at which solutions are compared."""
-        count = COMPARED if self.dimension <= FEW_AXES else _CORNERS * COMPARED
+        # In many dimensions most of an error may lie in corners that hardly any point comes near.
+        count = COMPARED if self.dimension <= FEW_AXES else int(COMPARED / NEGLIGIBLE)
         return interior_points(self.problem.domain, count, "kronecker", self.seed_for("compared"))
 
     def distance(self, one: Solution, two: Solution) -> float:
