@@ -82,7 +82,9 @@ class Loop:
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        found, ahead = self._best(last), None if doubt or not self._is_settled(last) else self._ahead(last)
+        # Only where nothing but a limit ends the refinement does the next error follow from the last ones.
+        limited = not doubt and (stop.reason is Reason.BUDGET or stop.reason.is_outer) and self._is_settled(last)
+        found, ahead = self._best(last), self._ahead(last) if limited else None
         if ahead is not None and ahead.estimate < found.estimate:
             self.course.note(self.stage(ahead, ahead.sensitivity))
             words = "That is by the rate at which the last solutions came closer to each other."
