@@ -121,13 +121,22 @@ class Tails:
         size = np.linalg.norm(weights, axis=-1)
         return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
 
+    def falls(self, weights: FloatArray) -> FloatArray:
+        """Return for each part the ratio of the highest coefficients of all fields to the next lower ones, at most one."""
+        last, before = (np.linalg.norm(weights @ step.T, axis=(-2, -1)) for step in self._steps)
+        return np.asarray(np.minimum(last / np.where(before > 0, before, 1.0), 1.0))
+
+    def per_degree(self, falls: FloatArray) -> FloatArray:
+        """Return the share of an error that one degree more leaves, from ratios of coefficients."""
+        return np.asarray(falls ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
+
     def left_per_degree(self, fit: Fit) -> float:
         """Return the share of an error that one degree more leaves, from the decay of coefficients."""
         halves, weights = stacked(fit)
         volumes = np.prod(halves, axis=1)
         last, before = (np.sqrt(volumes @ np.square(weights @ step.T).sum(axis=-1)) for step in self._steps)
-        fall = float((last / np.where(before > 0, before, 1.0)).max())
-        return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
+        fall = np.minimum((last / np.where(before > 0, before, 1.0)).max(), 1.0)
+        return float(self.per_degree(fall))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
         """Return by axis the L2 norm of degrees beyond those of a second-order residual, from values at the rule."""

@@ -12,7 +12,6 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.measure import stacked
@@ -75,15 +74,15 @@ class CellEvolution:
         self.course.tell("solve", len(here.stages.parts))
         tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
         stages = CellStages(self.resolvent, layout, root, self.budget, tol)
-        # Steps on rough cells were longer than the tolerance allows.
-        shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))
+        # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
+        shorter = max(_SHORTER, (here.drift / (MOST * self.tol)) ** (1.0 / ORDER))
         better = along(stages, shortened(here.breaks, shorter))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        if (left := self._left()) <= self.tol and better.worst <= 1.0:
+        if (left := self._left()) <= self.tol and better.drift <= self.tol:
             return ComparedRuns(better, here, left)
         # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
@@ -94,17 +93,17 @@ class CellEvolution:
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
         falls = [two / one for one, two in pairwise(self._gaps[-3:])]
-        slowest = max(falls, default=1.0)
+        slowest = max(*falls, _SHORTER**-ORDER)
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
-        """Return richer cells for a smooth solution, or a finer tree."""
+        """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
         fit, sizes = self._modes(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
-        if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
-            return layout.enriched(2), here.stages.root
+        more, splits = marker.cheapest(fit, sizes, MOST * self.tol)
+        richer = layout.enriched(more) if more else layout
         rough = [
             part.volume
             for part, own in zip(fit.parts, marker.tails.are_smooth(stacked(fit)[1]), strict=True)
@@ -112,10 +111,10 @@ class CellEvolution:
         ]
         if sum(rough) > MOST * layout.volume:
             # Cells that are too large for a solution tell nothing of its singularities.
-            return layout, layout.trimmed(refined(fit.root, marker.splits(fit, sizes)[0]))
+            return richer, layout.trimmed(refined(fit.root, splits))
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
-        return layout, marker.refined(fit, sizes, goal)[0]
+        return richer, marker.refined(fit, sizes, goal, given=splits)[0]
 
     def _modes(self, here: CellRun) -> tuple[Fit, FloatArray]:
         """Return the main modes of the solution over time side by side, and the size of the field of each.

@@ -30,7 +30,7 @@ class CellRun:
     breaks: FloatArray  # where steps begin and the last one ends
     pieces: FloatArray  # Legendre coefficients on each, shape (steps, degree + 1, parts, fields, functions)
     operations: float  # the work it took
-    worst: float  # the largest error of a step, by the tolerance
+    drift: float  # the sum of the relative errors of all steps
     ended: str = ""  # why it ends before the last time, if it does
 
     def fit(self, times: FloatArray) -> Fit:
@@ -65,7 +65,7 @@ class _Following:
         self.pieces: list[FloatArray] = []
         self.states = self.stages.initial()
         self.reach = self.stages.sizes(self.states[:, 0])
-        self.worst = 0.0
+        self.drift = 0.0
 
     def error(self, step: Step) -> float:
         """Return the relative error at the end of a step."""
@@ -74,7 +74,7 @@ class _Following:
 
     def accept(self, step: Step, until: float) -> None:
         """Go on to the end of a step."""
-        self.worst = max(self.worst, self.error(step) / self.stages.tol)
+        self.drift += self.error(step)
         self.states, self.reach = step.end, np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
         self.breaks.append(until)
         self.pieces.append(step.series)
@@ -86,7 +86,7 @@ class _Following:
             first, last = self.stages.resolvent.limits
             self.accept(self.stages.rough(first, last - first, self.states), last)
         work = self.stages.budget.operations - self.begun
-        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, self.worst, ended)
+        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, self.drift, ended)
 
 
 def follow(stages: CellStages, h: float) -> CellRun:
