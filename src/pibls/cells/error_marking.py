@@ -69,19 +69,22 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the expected error of each part, and the ratio by which coefficients fall there, from its roughness."""
+        falls = self.tails.falls(stacked(fit)[1] / sizes[:, None])
+        return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
+
     def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
         """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
 
-        The error of a part is its roughness times the ratio by which coefficients fall, and once more that ratio for
-        as many degrees more as it was found over. Parts that hold more than the goal then are split. The work of a
+        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
         solution with kept factors grows with the square of the functions of a cell.
         """
         tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
-        falls = self.tails.falls(stacked(fit)[1] / sizes[:, None])
-        error = falls * np.array([np.linalg.norm(tails[part]) for part in fit.parts])
+        errors, falls = self.errors(fit, sizes)
         found: list[tuple[float, int, Splits]] = []
         for more in range(0, highest_degree(d) - degree + 1, 2):
-            left = error * self.tails.per_degree(falls) ** more
+            left = errors * self.tails.per_degree(falls) ** more
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
             splits = {part.cell: self.cuts(part.cell, tails[part]) for part in parts if part.cell.is_divisible}

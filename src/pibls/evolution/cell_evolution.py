@@ -72,11 +72,14 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
-        stages = CellStages(self.resolvent, layout, root, self.budget, tol)
-        # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
-        shorter = max(_SHORTER, (here.drift / (MOST * self.tol)) ** (1.0 / ORDER))
-        better = along(stages, shortened(here.breaks, shorter))
+        if here.drift > self.tol:
+            # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
+            tol = MOST * self.tol * float(here.errors.max()) / here.drift
+            better = follow(CellStages(self.resolvent, layout, root, self.budget, tol), float(np.diff(here.breaks)[0]))
+        else:
+            tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
+            stages = CellStages(self.resolvent, layout, root, self.budget, tol)
+            better = along(stages, shortened(here.breaks, _SHORTER))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
@@ -93,7 +96,7 @@ class CellEvolution:
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
         falls = [two / one for one, two in pairwise(self._gaps[-3:])]
-        slowest = max(*falls, _SHORTER**-ORDER)
+        slowest = max([*falls, _SHORTER**-ORDER])
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
