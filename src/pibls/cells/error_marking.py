@@ -70,7 +70,7 @@ class ErrorMarking:
         return splits, held / wanted if wanted > 0 else 1.0
 
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected error of each part, and the ratio by which coefficients fall there, from its roughness."""
+        """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
         falls = self.tails.falls(stacked(fit)[1] / sizes[:, None])
         return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
 

@@ -122,7 +122,7 @@ class Tails:
         return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
 
     def falls(self, weights: FloatArray) -> FloatArray:
-        """Return for each part the ratio of the highest coefficients of all fields to the next lower ones, at most one."""
+        """Return for each part the ratio of the highest coefficients to the next lower ones, at most one."""
         last, before = (np.linalg.norm(weights @ step.T, axis=(-2, -1)) for step in self._steps)
         return np.asarray(np.minimum(last / np.where(before > 0, before, 1.0), 1.0))
 
