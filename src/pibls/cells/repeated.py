@@ -87,5 +87,6 @@ class Repeated:
 
 def _spelt_out(batch: Batch) -> Batch:
     """Return unions with their rotations as matrices; the right-hand sides of parts are transformed once."""
-    turned = batch.join is not None and isinstance(batch.factor, Turned)
-    return replace(batch, factor=batch.factor.spelt_out()) if turned else batch
+    if batch.join is None or not isinstance(batch.factor, Turned):
+        return batch
+    return replace(batch, factor=batch.factor.spelt_out())

@@ -24,7 +24,7 @@ from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.rational import ORDER, longest, pole
+from pibls.evolution.rational import longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
@@ -85,18 +85,16 @@ class CellEvolution:
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        if (left := self._left()) <= self.tol and better.drift <= self.tol:
+        late = _left_in_time(here, better, gap)
+        if (left := self._left() + late) <= self.tol:
             return ComparedRuns(better, here, left)
-        # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
-        return ComparedRuns(
-            here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
-        )
+        return ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
 
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
         falls = [two / one for one, two in pairwise(self._gaps[-3:])]
-        slowest = max([*falls, _SHORTER**-ORDER])
+        slowest = max(falls, default=1.0)
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
@@ -164,6 +162,15 @@ class CellEvolution:
     def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
         return found.better
+
+
+def _left_in_time(here: CellRun, better: CellRun, gap: float) -> float:
+    """Return the error in time of the better one of two solutions, from the errors of their steps.
+
+    These are bounds, which two solutions are closer to each other than if the errors of steps are soon forgotten.
+    """
+    share = better.drift / here.drift if here.drift > 0 else 1.0
+    return min(better.drift, gap * share / (1.0 - share) if share < 1.0 else np.inf)
 
 
 def suits_stages(problem: Problem) -> bool:

@@ -61,7 +61,7 @@ class SpeltOut(Factor):
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return self.triangle.size + self.coupling.size + self.turns.size
+        return super().size + self.turns.size
 
     def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
