@@ -9,7 +9,8 @@ demo: .venv/core
 	mkdir -p out
 	$(BIN)/pibls solve examples/waves.toml --plot out/waves.png
 
-# The site is built as well, by tests/test_docs.py.
+# The site is built as well, by tests/test_docs.py. Modules stay compiled: tests start many processes, which import them.
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

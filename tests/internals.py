@@ -61,6 +61,7 @@ NAMES = {
     "pibls.geometry.reading.gmsh": "read_gmsh",
     "pibls.geometry.reading.plane": "simplified",
     "pibls.geometry.reading.shape": "EXTENSIONS",
+    "pibls.cells.line_quadrature": "LineQuadrature",
     "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed onto_zeros ranges_held switched",
     "pibls.quadrature.rules": "gauss periodic side tensor",
     "pibls.geometry.sampling": "apportion fill kronecker thin",

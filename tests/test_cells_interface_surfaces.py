@@ -25,11 +25,11 @@ BODIES = {
         4 * np.pi * 0.05**2,
         4 / 3 * np.pi * 0.05**3,
     ),
-    "torus": (
+    "quarter of a torus": (
         (sp.sqrt(x**2 + y**2) - R(11, 20)) ** 2 + z**2 < R(1, 16),
-        BOX,
-        4 * np.pi**2 * 0.55 * 0.25,
-        2 * np.pi**2 * 0.55 * 0.25**2,
+        pb.Box((x, 0, 1), (y, 0, 1), (z, -1, 1)),
+        np.pi**2 * 0.55 * 0.25,
+        np.pi**2 / 2 * 0.55 * 0.25**2,
     ),
     "plane through a ball": (PLANE, BALL, np.pi * (1 - 0.01), np.pi * (4 - 0.9**2 * 2.1) / 3),
     "half a ball": (
@@ -41,7 +41,7 @@ BODIES = {
 }
 
 
-WITHIN = {"small sphere": [0.3, 0.0, 0.0], "torus": [0.55, 0.0, 0.0]}
+WITHIN = {"small sphere": [0.3, 0.0, 0.0], "quarter of a torus": [0.4, 0.4, 0.0]}
 
 
 def filled_with(k, where, domain, conditions=0):
@@ -58,8 +58,17 @@ def cut(problem, times, degree=6):
     return layout, root
 
 
-@pytest.mark.parametrize("times", [0, 1, 2])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("sphere", 0),
+        ("sphere", 1),
+        ("small sphere", 1),
+        ("quarter of a torus", 0),
+        ("plane through a ball", 0),
+        ("half a ball", 0),
+    ],
+)
 def test_surfaces_have_their_area_and_enclose_their_volume(name, times):
     where, domain, area, volume = BODIES[name]
     layout, root = cut(filled_with(10, where, domain), times)
@@ -67,14 +76,14 @@ def test_surfaces_have_their_area_and_enclose_their_volume(name, times):
     faces = [face for leaf in leaves(root) for face in layout.interface_faces(leaf)]
     material = layout.tree_domain.materials(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
     # Slivers at edges may be missed.
-    rel = 1e-6 if "sphere" in name or name == "torus" else 5e-4
+    rel = 1e-6 if "sphere" in name or "torus" in name else 5e-4
     assert sum(face.area for face in faces) == pytest.approx(area, rel=rel)
     inside = sum(part.integrals.sum() for part in parts if part.material == material)
     assert inside == pytest.approx(volume, rel=rel)
 
 
 def test_every_part_is_closed_by_cell_sides_and_interfaces():
-    layout, root = cut(filled_with(10, SPHERE, BOX), 2)
+    layout, root = cut(filled_with(10, SPHERE, BOX), 1)
     parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
     out = {part: np.zeros(3) for part in parts}
     faces = [face for leaf in leaves(root) for face in layout.interface_faces(leaf)]
@@ -84,7 +93,7 @@ def test_every_part_is_closed_by_cell_sides_and_interfaces():
         out[face.below] += flow
         out[face.above] -= flow
     inner = [part for part in parts if not part.boundary]
-    assert len(inner) > 20
+    assert len(inner) == 8
     assert max(np.abs(out[part]).max() for part in inner) < 1e-6
 
 

@@ -65,15 +65,6 @@ def test_jumps_across_curves_are_solved_and_estimated(name):
     assert error < 3 * max(solution.error_estimate, 1e-9)
 
 
-def test_a_surface_in_space():
-    w = pb.field("w", x, y, z)
-    box = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1))
-    problem = made(4 * x**2 + R(9, 4) * y**2 + 3 * z**2 - 1, 1, R(1, 1000), sp.cos(x + y - z), box, w)
-    solution = pb.solve(problem, tol=1e-3)
-    assert solution.status == "converged"
-    assert solution.true_error() < 1e-3
-
-
 def test_an_interface_that_moves_through_time():
     w = pb.field("w", x, t)
     level = x - R(3, 10) - t / 5
@@ -262,7 +253,7 @@ def test_an_interface_that_moves_through_a_plane():
     domain = SQUARE * pb.TimeInterval(t, 0, 1)
     conditions = [pb.Dirichlet(w, exact), pb.Initial(w, exact.subs(t, 0))]
     problem = pb.Problem(sp.Eq(w.diff(t) - pb.div(k * pb.grad(w)), source), domain, conditions, exact=exact)
-    solution = pb.solve(problem, tol=1e-2, budget=3)
+    solution = pb.solve(problem, tol=1e-2, budget=1)
     assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)
 
 

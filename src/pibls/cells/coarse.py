@@ -24,13 +24,13 @@ from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
+from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FIRST, MOST, NEGLIGIBLE, SLIGHT
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
 __all__ = ["Coarse", "CoarseAttempts"]
 
-_LEVELS = 4  # trees on which attempts are made, each finer than the last
 _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
@@ -139,7 +139,7 @@ class CoarseAttempts:
         """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
         found: list[Coarse] = []
         swept = False
-        for level in range(_LEVELS):
+        for level in range(TREES.window):
             best = min(found, key=_rank, default=None)
             if best is not None:
                 root = self.finer(best.descent.fit)
@@ -148,7 +148,7 @@ class CoarseAttempts:
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
-                other, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                other, swept = self._sweep(root, own, last=level == TREES.window - 1)
                 again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved) and not self.late:
                     again = _better(again, self._followed(root))
@@ -224,7 +224,7 @@ class CoarseAttempts:
                     return Coarse(found, "larger diffusion")
                 here, root, weights, factor = found, found.fit.root, found.fit.weights, trial
                 step = min(2 * step, 1.0)
-            elif found is not None and found.linear >= SLIGHT and levels < _LEVELS - 1:
+            elif found is not None and found.linear >= SLIGHT and levels < TREES.window - 1:
                 tree, levels = self.finer(found.fit), levels + 1
                 near = projected(newton.layout, tree, values_of(newton.layout, found.fit), found.fit.weights)
                 continue
@@ -281,7 +281,7 @@ class CoarseAttempts:
         """Return a second solution that persists on a finer tree, or None."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=MOST_STEPS // 2)
         before: Coarse | None = None
-        for _ in range(_LEVELS):
+        for _ in range(TREES.window):
             if found is None or found.descent.residual > MOST or (found.resolved and not found.descent.settled):
                 return None
             away = self._apart(chosen, found)

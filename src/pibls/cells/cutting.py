@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.cut_slices import Slice, fit_slices
-from pibls.cells.line_quadrature import LINES, quadrature_on_lines
+from pibls.cells.line_quadrature import LINES, LineQuadrature, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import STEP, Rule, rules_of
 from pibls.cells.tree import Cell
 from pibls.cells.tree_domain import TreeDomain, on_faces
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import owners_in_sight
@@ -217,7 +217,7 @@ class Cutter:
             return held if own is None else held & own(X)
 
         lines, nodes = 2 * self.reference.degree, self.reference.degree + 2
-        return quadrature_on_lines(inside, low, high, None, lines, nodes)[:2]
+        return quadrature_on_lines(inside, low, high, lines, nodes)[:2]
 
     def _filled(
         self,
@@ -233,7 +233,7 @@ class Cutter:
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
         held = [half for piece in self.tree_domain.pieces(cell)[place] for half in piece.within(*box)]
-        found = [more for piece in held if (more := piece.rule(*box, count, turns=True)) is not None]
+        found = [more for more in rules_of([(piece, *box, count) for piece in held]) if more is not None]
         if not found:
             return rule
         joined = Rule.joined(found)
@@ -245,29 +245,28 @@ class Cutter:
 
         In space only the two sides across the first axis are needed.
         """
-        dimension = self.reference.dimension
-        if dimension == 2:
-            return self._sides(slices)
-        return [self._ends(own) if dimension == 3 else None for own in slices]
+        if self.reference.dimension == 1:
+            return [None] * len(slices)
+        return self._sides(slices) if self.reference.dimension == 2 else self._ends(slices)
 
-    def _ends(self, own: Slice) -> Rule:
-        """Return points of a slice on the two sides of its cell across the first axis, in space."""
-        cell, found = own.cell, []
-        for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
-            normal = np.array([out, 0.0, 0.0])
-            step = self.tree_domain.side_offset(cell) * normal
+    def _ends(self, slices: list[Slice]) -> list[Rule]:
+        """Return points of slices on the two sides of their cells across the first axis, in space."""
+        cells, materials = [own.cell for own in slices for _ in _ENDS], np.repeat([own.material for own in slices], 2)
+        out, offset = np.tile([-1.0, 1.0], len(slices)), [self.tree_domain.side_offset(cell) for cell in cells]
+        low, high = (np.array([getattr(cell, end) for cell in cells]) for end in _ENDS)
+        place, normals = np.where(out > 0, high[:, 0], low[:, 0]), out[:, None] * np.eye(3)[0]
+        step = np.array(offset)[:, None] * normals
 
-            def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
-                return np.column_stack([np.full(len(V), place), V])
+        def inside(V: FloatArray, row: IntArray) -> Any:
+            X = np.column_stack([place[row], V])
+            return self.tree_domain.inside_columns(X, materials[row], step[row], cells, row)
 
-            def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.tree_domain.inside_columns(placed(V), own.material, step, [cell])
-
-            V, weights, _ = quadrature_on_lines(
-                inside, cell.low[1:], cell.high[1:], None, LINES, self.reference.degree + 2
-            )
-            found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
-        return Rule.joined(found)
+        counts = [(LINES, self.reference.degree + 2)] * len(cells)
+        rules = [
+            Rule(np.column_stack([np.full(len(V), place[k]), V]), np.tile(normals[k], (len(V), 1)), weights)
+            for k, (V, weights, _) in enumerate(LineQuadrature(inside, low[:, 1:], high[:, 1:]).rules(counts))
+        ]
+        return [Rule.joined(rules[k : k + 2]) for k in range(0, len(rules), 2)]
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
         """Return points of slices on the sides of their cells in a plane, with outward normals."""

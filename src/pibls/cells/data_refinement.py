@@ -18,12 +18,9 @@ from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import FALLS
+from pibls.refinement.standards import FALLS, SLIGHT
 
-__all__ = ["DATA_FACTOR", "DataRefinement"]
-
-DATA_FACTOR = 100.0  # tolerances to which data are resolved: solving smooths their errors
-_SLOWLY = 3.0  # safety factor of integration errors: integrals of singular sources converge slowly
+__all__ = ["DataRefinement"]
 
 
 @lru_cache(maxsize=8)
@@ -74,7 +71,7 @@ class DataRefinement:
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return the roughness that data, and coefficients, may have on a cell."""
-        share = min(DATA_FACTOR * tol, VISIBLE)
+        share = min(tol / SLIGHT, VISIBLE)  # solving smooths their errors
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 
@@ -119,7 +116,7 @@ class DataRefinement:
         if most is None or missed[most] == 0.0:
             return 0.0
         (part,) = self.rows.layout.parts(most)
-        return _SLOWLY * sum(missed.values()) if self._pays(part, cuts_along(self._unsure[most])) else 0.0
+        return sum(missed.values()) / (1.0 - FALLS) if self._pays(part, cuts_along(self._unsure[most])) else 0.0
 
     def _pays(self, part: CellPart, cuts: list[tuple[int, float | None]]) -> bool:
         """Return whether halves of a cell have a smaller integration error: they do unless the integral is infinite."""

@@ -13,7 +13,7 @@ import sympy as sp
 
 from pibls.cells.cutting import Cutter
 from pibls.cells.interface_surfaces import InterfaceSurface
-from pibls.cells.line_quadrature import LINES, NODES, quadrature_on_lines
+from pibls.cells.line_quadrature import LINES, NODES, LineQuadrature
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.surface import STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
@@ -89,9 +89,27 @@ class FaceFinder:
             known = self.tree_domain.contact_ranges
             cut = {k: own for k, own in new.items() if k not in known and not self._is_plain(own)}
             known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())
+        cut = {k: own for k, own in new.items() if self.reference.dimension == 3 and self._is_cut(own)}
+        self._faces.update(zip(cut, self._cut_contacts(list(cut.values())), strict=True) if cut else ())
         for key, contact in new.items():
-            self._faces[key] = self._cut_face(contact, self.tree_domain.contact_ranges.get(key, []))
+            if key not in cut:
+                self._faces[key] = self._cut_face(contact, self.tree_domain.contact_ranges.get(key, []))
         return [self._faces[key] for key in keys]
+
+    def _is_cut(self, contact: Contact) -> bool:
+        """Return whether a contact in space lies partly outside the domain, or between several pairs of parts."""
+        if self._is_plain(contact):
+            return False
+        parts = len(self.cutter.parts(contact.below)) + len(self.cutter.parts(contact.above))
+        X = contact.low + (contact.high - contact.low) * self._scattered[:, contact.axis]
+        inside = self.tree_domain.inside(X, contact.below).all()
+        return bool(not inside or np.ptp(self.tree_domain.materials(X)) or parts > 2)
+
+    @cached_property
+    def _scattered(self) -> FloatArray:
+        """Points of the unit square, as points of the faces of the unit cube: shape (points, axes, coordinates)."""
+        V = kronecker(4 * len(self.whole[0]), 2)
+        return np.stack([np.insert(V, axis, 0.0, axis=1) for axis in range(3)], axis=1)
 
     def _is_plain(self, contact: Contact) -> bool:
         """Return whether two whole cells meet, or one of both is empty."""
@@ -129,13 +147,6 @@ class FaceFinder:
         if len(others) == 1:
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a), b - a) for a, b in found]
         else:
-            X = placed(kronecker(4 * len(U), len(others)))
-            if (
-                not self.tree_domain.inside(X, contact.below).all()
-                or np.ptp(self.tree_domain.materials(X))
-                or len(below) + len(above) > 2
-            ):
-                return self._cut_contact(contact, below, above)
             rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others), 1.0)]
         faces = []
         for X, own, length in rules:
@@ -148,47 +159,51 @@ class FaceFinder:
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
-    def _cut_contact(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
-        """Return the faces of a contact in space, with points on lines that meet the cutting surfaces most directly."""
-        others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
-
-        def placed(V: FloatArray) -> FloatArray:
-            X = np.tile(contact.low, (len(V), 1))
-            X[:, others] = V
-            return X
-
-        faces = []
-        for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
-            # A small common piece of two parts, and a little more, has as many lines as a large one.
-            low, high = contact.low, contact.high
-            for part in (one, two):
-                low = np.maximum(low, part.center - (1.0 + NEGLIGIBLE) * part.half)
-                high = np.minimum(high, part.center + (1.0 + NEGLIGIBLE) * part.half)
-            low, high = low[others], high[others]
-            if (high <= low).any():
-                continue
-            inside = self._between(contact, one.material, two.material, placed)
-            # Different materials meet at a side of a cell only if an interface lies in it.
-            if one.material != two.material and not inside(low + (high - low) * kronecker(POINTS, 2)).all(axis=1).any():
-                continue
-            V, weights, stretch = quadrature_on_lines(inside, low, high, None, LINES, NODES)
-            X = placed(V)
-            sides = self._sides(contact, X[NODES // 2 :: NODES])
-            own = ((sides[0] == i) & (sides[1] == j))[stretch]
+    def _cut_contacts(self, contacts: Sequence[Contact]) -> list[list[Face]]:
+        """Return the faces of contacts in space, with points on lines that meet the cutting surfaces most directly."""
+        pairs = [
+            (k, (i, j), (one, two), _common(contact, one, two))
+            for k, contact in enumerate(contacts)
+            for (i, one), (j, two) in product(
+                enumerate(self.cutter.parts(contact.below)), enumerate(self.cutter.parts(contact.above))
+            )
+        ]
+        pairs = [own for own in pairs if (own[3][1] > own[3][0]).all()]
+        which, count = np.array([k for k, *_ in pairs], dtype=np.int64), len(pairs)
+        one, two = (np.array([parts[side].material for _, _, parts, _ in pairs]) for side in (0, 1))
+        low, high = (np.array([ends[side] for *_, ends in pairs]).reshape(-1, 2) for side in (0, 1))
+        inside = self._between([contacts[k] for k in which], one, two)
+        X, row = low[:, None] + (high - low)[:, None] * kronecker(POINTS, 2), np.repeat(np.arange(count), POINTS)
+        met = inside(X.reshape(-1, 2), row).all(axis=1).reshape(-1, POINTS).any(axis=1) if count else one == two
+        # Different materials meet at a side of a cell only if an interface lies in it.
+        there = np.flatnonzero((one == two) | met)
+        lines = LineQuadrature(lambda V, row: inside(V, there[row]), low[there], high[there])
+        faces: list[list[Face]] = [[] for _ in contacts]
+        for number, (V, weights, segment) in zip(
+            there.tolist(), lines.rules([(LINES, NODES)] * len(there)), strict=True
+        ):
+            k, numbers, (below, above), _ = pairs[number]
+            X = np.insert(V, contacts[k].axis, contacts[k].low[contacts[k].axis], axis=1)
+            sides = self._sides(contacts[k], X[NODES // 2 :: NODES])
+            own = ((sides[0] == numbers[0]) & (sides[1] == numbers[1]))[segment]
             if own.any():
-                faces.append(self._face(contact, one, two, X[own], weights[own]))
+                faces[k].append(self._face(contacts[k], below, above, X[own], weights[own]))
         return faces
 
-    def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
-        """Return a test, by columns, whether places of a contact lie in the domain between two materials."""
-        step, away = self._across(contact)
+    def _between(self, contacts: Sequence[Contact], one: Any, two: Any) -> Any:
+        """Return a test, by columns, whether places of contacts lie in the domain between two materials."""
+        step, away = np.array([self._across(own) for own in contacts]).reshape(-1, 2, 3).transpose(1, 0, 2)
+        axis, start = np.array([own.axis for own in contacts]), np.array([own.low for own in contacts])
+        below, above = ([getattr(own, side) for own in contacts] for side in ("below", "above"))
+        twice = bool((one != two).any()) or any(own.shift for own in contacts)
 
-        def inside(V: FloatArray) -> Any:
-            X = placed(V)
-            below = self.tree_domain.inside_columns(X, one, step, [contact.below])
-            if one == two and not contact.shift:
-                return below
-            return np.hstack([below, self.tree_domain.inside_columns(X - away, two, -step, [contact.above])])
+        def inside(V: FloatArray, row: Any) -> Any:
+            X, at = start[row], axis[row]
+            X[np.arange(3) != at[:, None]] = V.ravel()
+            found = self.tree_domain.inside_columns(X, one[row], step[row], below, row)
+            if not twice:
+                return found
+            return np.hstack([found, self.tree_domain.inside_columns(X - away[row], two[row], -step[row], above, row)])
 
         return inside
 
@@ -314,6 +329,15 @@ class FaceFinder:
             for number, statement in enumerate(self.tree_domain.problem.statements)
             if isinstance(statement.place, Across)
         }
+
+
+def _common(contact: Contact, one: CellPart, two: CellPart) -> tuple[FloatArray, FloatArray]:
+    """Return the rectangle of a contact in space around both parts: a small common piece has as many lines as any."""
+    low, high = contact.low, contact.high
+    for part in (one, two):
+        low = np.maximum(low, part.center - (1.0 + NEGLIGIBLE) * part.half)
+        high = np.minimum(high, part.center + (1.0 + NEGLIGIBLE) * part.half)
+    return np.delete(low, contact.axis), np.delete(high, contact.axis)
 
 
 def _flattened(rule: Rule) -> FloatArray:

@@ -24,8 +24,6 @@ from pibls.status import Status
 
 __all__ = ["grow_cells", "tree_of"]
 
-_ENTRIES_PER_WEIGHT = 3  # numbers per weight, in widths of a cell: its triangular factor and its shared unknowns
-
 
 def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     """Return a solution on a finer tree, with at least so many more weights and interior points, and a new estimate.
@@ -48,13 +46,13 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
     linear = LinearFitter(TreeSolver(Rows(layout)), Budget(float("inf")))
-    entries = _ENTRIES_PER_WEIGHT * linear.solver.rows.width
-    require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)
     marker = ErrorMarking(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
+        needed = linear.memory * (1.0 + nodes / start.unknowns)
+        require_memory(needed, f"Growing by {nodes} weights", "Grow by fewer.")
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
         loop.sensitivities.append(linear.sensitivity())

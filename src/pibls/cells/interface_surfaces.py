@@ -51,9 +51,9 @@ class InterfaceSurface:
     def _held(self) -> BoolArray:
         return self.has(self._around)
 
-    def rule(self, low: FloatArray, high: FloatArray, count: int, **more: Any) -> Rule | None:
+    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
         """Return its quadrature rule, which is exact enough for any degree; the box is its own."""
-        del low, high, count, more
+        del low, high, count
         return self._rule
 
     @cached_property
@@ -127,7 +127,7 @@ class Graph:
     def rule(self) -> Rule:
         """Return quadrature points, with weights that sum to the area."""
         low, high = (np.delete(end, self.axis) for end in (self.surface.low, self.surface.high))
-        V, weights, _ = quadrature_on_lines(self._there, low, high, None, LINES, NODES)
+        V, weights, _ = quadrature_on_lines(self._there, low, high, LINES, NODES)
         X = self._over(V)
         normals = self.surface.normals(X)
         return Rule(X, normals, weights / np.abs(normals[:, self.axis]))

@@ -21,12 +21,11 @@ from pibls.errors import PiblsError
 from pibls.newton import LENGTHS, End, crawls, descend, record, shortened
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement import SMALLEST, VISIBLE
-from pibls.refinement.standards import NEGLIGIBLE, PLAIN
+from pibls.refinement.standards import NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution.sizes import field_scales
 
 __all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
 
-_SETTLED = 0.02  # of the tolerance and of the residual: shorter steps change nothing, and the iteration has settled
 MOST_STEPS = 25
 
 
@@ -231,7 +230,7 @@ class _TreeIteration:
         distance = self.newton.apart(here.state.weights, full.weights)
         removable = float(np.sqrt(max(0.0, here.norm**2 - self._norm(full.residuals) ** 2)))
         residual = full.residual / self.size(full)
-        goal = max(_SETTLED * self.newton.tol, _SETTLED * min(residual, VISIBLE))
+        goal = max(SLIGHT * self.newton.tol, SLIGHT * min(residual, VISIBLE))
         return _TreeStep(full, distance, removable, goal)
 
     def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
@@ -239,7 +238,7 @@ class _TreeIteration:
         step, goal = model.distance, model.goal
         # The step after a short one changes nothing, whichever way rounding moves the residual.
         last = step <= goal or (step <= PLAIN and self._expected(step) <= goal)
-        if not last and (model.removable > _SETTLED * here.norm or step > max(SMALLEST, goal)):
+        if not last and (model.removable > SLIGHT * here.norm or step > max(SMALLEST, goal)):
             return None
         found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
         self._note(found, model, 1.0)

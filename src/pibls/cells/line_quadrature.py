@@ -1,11 +1,11 @@
-"""Quadrature over the part of a rectangle inside a domain: Gauss points on the segments of parallel lines."""
+"""Quadrature over the parts of rectangles inside a domain: Gauss points on the segments of parallel lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,151 +14,216 @@ from pibls.quadrature.roots import CLOSE, SCAN, narrowed, switched
 from pibls.quadrature.rules import gauss
 from pibls.refinement.standards import SLIGHT
 
-Columns = Callable[[FloatArray, FloatArray], BoolArray]
+Inside = Callable[[FloatArray, IntArray], Any]
+"""Returns which points are inside, one column per condition; points come with the numbers of their rectangles."""
 
 _TIPS = 3
 LINES, NODES = 16, 10  # lines between two breaks, at which segments begin or end, and points on each segment
 
 
+class LineRule(NamedTuple):
+    """Points in a rectangle, their weights, and the number of each point's segment."""
+
+    points: FloatArray
+    weights: FloatArray
+    segments: IntArray
+
+
 def quadrature_on_lines(
-    inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int | None, lines: int, nodes: int
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return points on lines along an axis, their weights, and the number of each point's segment.
+    inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, lines: int, nodes: int
+) -> LineRule:
+    """Return points of one rectangle, on lines in the direction in which they meet the boundary most directly.
 
-    A break is a position at which segments begin, end, split or merge. Between breaks their lengths vary smoothly, or
-    like a square root beside a break: the lines are denser there, such that roots are integrated as well as
-    polynomials.
-
-    Parameters
-    ----------
-    inside
-        Returns which points are inside, with one column per condition.
-    low, high
-        Corners of the rectangle.
-    axis
-        Direction of the lines; by default the one in which they meet the boundary most directly.
-    lines
-        Approximate number of lines between two breaks.
-    nodes
-        Gauss points on each segment.
+    ``inside`` returns which points are inside, with one column per condition.
 
     Examples
     --------
-    >>> X, weights, _ = quadrature_on_lines(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
+    >>> X, weights, _ = quadrature_on_lines(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 16, 3)
     >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """
-    return LineQuadrature(inside, low, high, head_on(inside, low, high) if axis is None else axis).rule(lines, nodes)
+    return LineQuadrature(lambda X, _: inside(X), low[None], high[None]).rules([(lines, nodes)])[0]
 
 
 @dataclass(frozen=True, eq=False)
 class LineQuadrature:
-    """The segments inside a domain of the lines through a rectangle along an axis."""
+    """The segments inside a domain of the lines through rectangles, found for all rectangles at once.
 
-    inside: Callable[[FloatArray], Any]
+    A break is a line at which segments begin, end, split or merge. Between breaks the lengths of segments vary
+    smoothly, or like a square root beside a break: the lines are denser there, such that roots are integrated as well
+    as polynomials.
+
+    Attributes
+    ----------
+    inside
+        Returns which points are inside; the numbers of the rectangles of points never fall.
+    low, high
+        Corners of the rectangles, one row each.
+    axis
+        Direction of the lines of all rectangles; by default the one in which they meet the boundary most often.
+    """
+
+    inside: Inside
     low: FloatArray
     high: FloatArray
-    along: int
+    axis: int | None = None
 
-    def _columns(self, s: FloatArray, t: FloatArray) -> BoolArray:
-        X = np.empty((len(t), 2))
-        X[:, 1 - self.along], X[:, self.along] = s, t
-        return np.asarray(self.inside(self.low + (self.high - self.low) * X)).reshape(len(t), -1)
-
-    @cached_property
-    def _found(self) -> tuple[FloatArray, FloatArray]:
-        """The breaks between lines, and the scan along a line that finds every segment."""
-        scan = np.linspace(0.0, 1.0, SCAN)
-        for _ in range(_TIPS):
-            breaks, tips = _breaks(self._columns, scan)
-            if not len(tips):
-                break
-            # A segment that is narrower than the scan is found at its tip.
-            scan = np.unique(np.concatenate([scan, tips]))
-        return breaks, scan
+    def rules(self, counts: Sequence[tuple[int, int]]) -> list[LineRule]:
+        """Return a rule for each rectangle, given the number of lines between two breaks and of points on a segment."""
+        if (key := tuple(counts)) not in self._rules:
+            self._rules[key] = self._made(counts)
+        return self._rules[key]
 
     @cached_property
-    def _stretched(self) -> dict[int, tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]]:
+    def _rules(self) -> dict[Any, list[LineRule]]:
         return {}
 
-    def rule(self, lines: int, nodes: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return points on lines, their weights, and the number of each point's segment."""
-        if lines not in self._stretched:
-            breaks, scan = self._found
-            s, shares = _spread(breaks, lines)
-            self._stretched[lines] = s, shares, *_stretches(self._columns, s, scan)
-        s, shares, row, start, stop = self._stretched[lines]
-        places, own = gauss(nodes)
-        t = start[:, None] + (stop - start)[:, None] * places
-        X = np.empty((t.size, 2))
-        X[:, 1 - self.along], X[:, self.along] = np.repeat(s[row], len(places)), t.ravel()
-        weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(self.high - self.low))
-        number = np.repeat(np.arange(len(row)), len(places))
-        return self.low + (self.high - self.low) * X, weights.ravel(), number
+    def _made(self, counts: Sequence[tuple[int, int]]) -> list[LineRule]:
+        breaks, scans = self._found
+        spread = [_spread(own, lines) for own, (lines, _) in zip(breaks, counts, strict=True)]
+        rectangle = np.repeat(np.arange(len(spread)), [len(s) for s, _ in spread])
+        s, shares = (np.concatenate([own[k] for own in spread]) for k in (0, 1))
+        line, start, stop = self._segments(s, rectangle, scans[rectangle])
+        ends = np.searchsorted(rectangle[line], np.arange(len(spread) + 1))
+        found = []
+        for number, (_, nodes) in enumerate(counts):
+            own, (places, weights), along = slice(*ends[number : number + 2]), gauss(nodes), self._along[number]
+            size, length = self.high[number] - self.low[number], (stop - start)[own]
+            X = np.empty((len(length) * nodes, 2))
+            X[:, 1 - along] = np.repeat(s[line[own]], nodes)
+            X[:, along] = (start[own][:, None] + length[:, None] * places).ravel()
+            each = (shares[line[own]] * length * float(np.prod(size)))[:, None] * weights
+            segments = np.repeat(np.arange(len(length)), nodes)
+            found.append(LineRule(self.low[number] + size * X, each.ravel(), segments))
+        return found
 
+    @cached_property
+    def _along(self) -> IntArray:
+        """The direction of the lines of each rectangle."""
+        count = len(self.low)
+        if self.axis is not None:
+            return np.full(count, self.axis)
+        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
+        V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
+        X, rectangle = self.low[:, None] + (self.high - self.low)[:, None] * V, np.repeat(np.arange(count), len(V))
+        known = np.asarray(self.inside(X.reshape(-1, 2), rectangle)).reshape(count, SCAN, SCAN, -1).all(axis=3)
+        across, along = (np.diff(known, axis=axis).sum(axis=(1, 2)) for axis in (1, 2))
+        return np.asarray(along > across, dtype=np.int64)
 
-def head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
-    """Return the axis along which the lines of a grid meet the boundary most often."""
-    s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
-    V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
-    known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(SCAN, SCAN, -1), axis=2)
-    across, along = ((np.diff(known, axis=axis)).sum() for axis in (0, 1))
-    return int(along > across)
+    def _columns(self, s: FloatArray, t: FloatArray, rectangle: IntArray) -> BoolArray:
+        """Return which conditions hold at places along lines."""
+        along = self._along[rectangle]
+        X = np.where(along[:, None] == (0, 1), t[:, None], s[:, None])
+        X = self.low[rectangle] + (self.high - self.low)[rectangle] * X
+        return np.asarray(self.inside(X, rectangle)).reshape(len(t), -1)
 
+    @cached_property
+    def _found(self) -> tuple[list[FloatArray], FloatArray]:
+        """The breaks between lines, for each rectangle, and the scan along its lines that finds every segment."""
+        scans = np.tile(np.linspace(0.0, 1.0, SCAN), (len(self.low), 1))
+        breaks, open_ones = [np.empty(0)] * len(self.low), np.arange(len(self.low))
+        for _ in range(_TIPS):
+            found, tips = self._breaks(open_ones, scans)
+            for number in open_ones.tolist():
+                breaks[number] = np.sort(found[1][found[0] == number])
+            if not len(tips[0]):
+                break
+            # A segment that is narrower than the scan is found at its tip.
+            open_ones, counts = np.unique(tips[0], return_counts=True)
+            wider = np.ones((len(scans), scans.shape[1] + counts.max()))
+            wider[:, : scans.shape[1]] = scans
+            for number in open_ones.tolist():
+                own = tips[1][tips[0] == number]
+                wider[number, scans.shape[1] : scans.shape[1] + len(own)] = own
+            scans = np.sort(wider, axis=1)
+        return breaks, scans
 
-def _ends(
-    columns: Columns, s: FloatArray, scan: FloatArray, share: float
-) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
-    """Return which lines begin inside, and all ends of segments: their line, position and condition."""
-    scans = np.tile(scan, (len(s), 1))
-    row, a, b, before = switched(lambda t, line: columns(s[line], t).all(axis=1), scans, share)
-    outer = columns(s[row], np.where(before, b, a)) if len(row) else np.empty((0, 1), dtype=np.bool_)
-    first = np.asarray(columns(s, scans[:, 0]).all(axis=1))
-    return first, row, (a + b) / 2, outer.argmin(axis=1)
+    def _ends(
+        self, s: FloatArray, rectangle: IntArray, scans: FloatArray, share: float
+    ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
+        """Return which lines begin inside, and all ends of segments: their line, position and condition."""
 
+        def inside(t: FloatArray, line: IntArray) -> BoolArray:
+            return np.asarray(self._columns(s[line], t, rectangle[line]).all(axis=1))
 
-def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the breaks, and the positions along the lines at which new segments begin."""
+        row, a, b, before = switched(inside, scans, share)
+        outer = (
+            self._columns(s[row], np.where(before, b, a), rectangle[row]) if len(row) else np.empty((0, 1), dtype=bool)
+        )
+        first = self._columns(s, scans[:, 0], rectangle).all(axis=1)
+        return np.asarray(first), row, (a + b) / 2, outer.argmin(axis=1)
 
-    def signatures(s: FloatArray) -> tuple[IntArray, IntArray]:
-        first, row, _, which = _ends(columns, s, scan, SLIGHT)
-        order = np.arange(len(row)) - np.searchsorted(row, row)
-        count = np.bincount(row, minlength=len(s))
-        # A number that encodes which conditions end the segments, in order.
-        which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, LINES // 2), minlength=len(s)).astype(np.int64)
-        return 2 * which + first, count
+    def _breaks(
+        self, chosen: IntArray, scans: FloatArray
+    ) -> tuple[tuple[IntArray, FloatArray], tuple[IntArray, FloatArray]]:
+        """Return the breaks in some rectangles, and the positions along lines at which new segments begin.
 
-    s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
-    known, _ = signatures(s)
-    (changed,) = np.nonzero(known[1:] != known[:-1])
-    start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
-    breaks, new = [start[:0]], [start[:0]]
-    for _ in range(_TIPS if len(start) else 0):
+        Both come with the numbers of their rectangles.
+        """
 
-        def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
-            return np.asarray(signatures(places.ravel())[0].reshape(places.shape) == first[:, None])
+        def signatures(s: FloatArray, rectangle: IntArray) -> tuple[IntArray, IntArray]:
+            first, row, _, which = self._ends(s, rectangle, scans[rectangle], SLIGHT)
+            order = np.arange(len(row)) - np.searchsorted(row, row)
+            count = np.bincount(row, minlength=len(s))
+            # A number that encodes which conditions end the segments, in order.
+            which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, LINES // 2), minlength=len(s))
+            return 2 * which.astype(np.int64) + first, count
 
-        low, high = narrowed(alike, start, stop, np.sqrt(CLOSE))
-        after, counts = (found.reshape(2, -1) for found in signatures(np.concatenate([low, high])))
-        breaks.append((low + high) / 2)
-        new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
-        # There may be several breaks between two lines, as where a tip is close to the boundary.
-        more = after[1] != last
-        if not more.any():
-            break
-        start, stop, first, last = high[more], stop[more], after[1][more], last[more]
-    return np.sort(np.concatenate(breaks)), _tips(columns, np.concatenate(new), scan)
+        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
+        known = signatures(np.tile(s, len(chosen)), np.repeat(chosen, SCAN))[0].reshape(-1, SCAN)
+        which, changed = np.nonzero(known[:, 1:] != known[:, :-1])
+        rectangle, start, stop = chosen[which], s[changed], s[changed + 1]
+        first, last = known[which, changed], known[which, changed + 1]
+        breaks, new = [(rectangle[:0], start[:0])], [(rectangle[:0], start[:0])]
+        for _ in range(_TIPS if len(start) else 0):
 
+            def alike(places: FloatArray, first: IntArray = first, rectangle: IntArray = rectangle) -> BoolArray:
+                found, _ = signatures(places.ravel(), np.repeat(rectangle, places.shape[1]))
+                return np.asarray(found.reshape(places.shape) == first[:, None])
 
-def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
-    """Return the middle of the shortest segment on each line."""
-    tips: list[float] = []
-    _, row, places, _ = _ends(columns, s, scan, CLOSE) if len(s) else (None, s, s, s)
-    for k in range(len(s)):
-        ends = np.concatenate([[0.0], places[row == k], [1.0]])
-        gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
-        tips.append((ends[:-1] + ends[1:])[gaps.argmin()] / 2)
-    return np.array(tips)
+            low, high = narrowed(alike, start, stop, np.sqrt(CLOSE))
+            both = np.stack([low, high], axis=1).ravel()
+            after, counts = (own.reshape(-1, 2).T for own in signatures(both, np.repeat(rectangle, 2)))
+            breaks.append((rectangle, (low + high) / 2))
+            fewer = counts[0] != counts[1]
+            new.append((rectangle[fewer], np.where(counts[0] > counts[1], low, high)[fewer]))
+            # There may be several breaks between two lines, as where a tip is close to the boundary.
+            more = after[1] != last
+            if not more.any():
+                break
+            rectangle, start, stop, first, last = rectangle[more], high[more], stop[more], after[1][more], last[more]
+        every, at = (np.concatenate([own[k] for own in new]) for k in (0, 1))
+        order = np.argsort(every, kind="stable")
+        rectangle, place = (np.concatenate([own[k] for own in breaks]) for k in (0, 1))
+        return (rectangle, place), self._tips(every[order], at[order], scans)
+
+    def _tips(self, rectangle: IntArray, s: FloatArray, scans: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the middle of the shortest segment on lines; one at the end of a line is in every scan."""
+        _, row, places, _ = self._ends(s, rectangle, scans[rectangle], CLOSE) if len(s) else (None, s, s, None)
+        found: list[tuple[int, float]] = []
+        for line, number in enumerate(rectangle.tolist()):
+            ends = np.concatenate([[0.0], places[row == line], [1.0]])
+            gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
+            least = int(gaps.argmin())
+            if 0 < least < len(gaps) - 1:
+                found.append((number, (ends[least] + ends[least + 1]) / 2))
+        numbers, tips = np.array(found).reshape(-1, 2).T
+        return numbers.astype(np.int64), tips
+
+    def _segments(
+        self, s: FloatArray, rectangle: IntArray, scans: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the segments inside: number of the line, begin and end."""
+        first, row, ends, _ = self._ends(s, rectangle, scans, CLOSE)
+        every = np.arange(len(s))
+        row = np.concatenate([every, row, every])
+        cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])
+        order = np.lexsort((cuts, row))
+        row, cuts = row[order], cuts[order]
+        # From the start of a line, every second segment is inside.
+        count = np.arange(len(row)) - np.searchsorted(row, row)
+        own = (row[1:] == row[:-1]) & (first[row[:-1]] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
+        return row[:-1][own], cuts[:-1][own], cuts[1:][own]
 
 
 def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
@@ -171,17 +236,3 @@ def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
     low, long = cuts[:-1, None], np.diff(cuts)[:, None]
     kept = long[:, 0] > CLOSE
     return (low + long * s)[kept].ravel(), (long * rate)[kept].ravel()
-
-
-def _stretches(columns: Columns, s: FloatArray, scan: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the segments inside: number of the line, begin and end."""
-    first, row, ends, _ = _ends(columns, s, scan, CLOSE)
-    every = np.arange(len(s))
-    row = np.concatenate([every, row, every])
-    cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])
-    order = np.lexsort((cuts, row))
-    row, cuts = row[order], cuts[order]
-    # From the start of a line, every second segment is inside.
-    count = np.arange(len(row)) - np.searchsorted(row, row)
-    own = (row[1:] == row[:-1]) & (first[row[:-1]] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
-    return row[:-1][own], cuts[:-1][own], cuts[1:][own]

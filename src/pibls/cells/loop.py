@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from pibls.cells.data_refinement import DATA_FACTOR, DataRefinement
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
@@ -25,12 +25,12 @@ from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
+__all__ = ["STRONGEST", "UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
 _POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 _GROWTH = 1.5  # least growth of cells and work from one tree to the next
-_STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
+STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
 
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
@@ -169,7 +169,7 @@ class Loop:
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
         residual = found.better.residual / found.size
-        share = SLIGHT if found.sensitivity < _STRONGEST else 1.0
+        share = SLIGHT if found.sensitivity < STRONGEST else 1.0
         least = (
             found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > 1.0 / SLIGHT else 0.0
         )
@@ -191,7 +191,7 @@ class Loop:
     def _wants_digits(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
-        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), _STRONGEST)
+        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
@@ -314,7 +314,7 @@ class Loop:
         fit, other = found.fit, found.better
         if not math.isfinite(found.estimate):
             return ""
-        much = other.residual > min(max(DATA_FACTOR * self.tol, PLAIN), VISIBLE) * found.size
+        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * found.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
         if self.fitter.layout.reference.dimension == 1 and not stays:
@@ -368,7 +368,7 @@ class Loop:
     def _is_rounded(self) -> bool:
         """Whether further degrees and cells made a smooth solution worse twice in a row: round-off is reached."""
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
-        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / _STRONGEST
+        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
 
     def _wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells the error marking asks for."""

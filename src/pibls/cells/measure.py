@@ -23,7 +23,7 @@ from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
-_SPARSE = 7  # points along each axis of a part at which solutions are compared; 4 in space
+_SPARSE = 7  # points along each axis of a part at which solutions are compared and modes are found; 4 in space
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
 _RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
 
@@ -165,11 +165,16 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
     return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
 
 
+def sparse_cube(dimension: int) -> tuple[FloatArray, FloatArray]:
+    """Return a few points of the cube [−1, 1]ᵈ, and their weights."""
+    return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
+
+
 @lru_cache(maxsize=16)
 def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return a few points of the cube, their weights, and the functions there."""
     zero = (0,) * reference.dimension
-    U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)
+    U, weights = sparse_cube(len(zero))
     return U, weights, reference.evaluate(U, [zero])[zero]
 
 

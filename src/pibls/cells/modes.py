@@ -18,17 +18,15 @@ from itertools import product
 import numpy as np
 
 from pibls.cells.error_marking import Splits
+from pibls.cells.measure import sparse_cube
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, refined
 from pibls.checks import ComplexArray, FloatArray
 from pibls.errors import ProblemError
-from pibls.features.reference import cube_rule
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import PLAIN
 
 __all__ = ["ModeRefinement"]
-
-_FEW = 4  # points along an axis at which coefficients are sampled
 
 
 @dataclass(eq=False)
@@ -200,4 +198,4 @@ class ModeRefinement:
 
 def _sampled(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return a few points of a box."""
-    return np.asarray(low + (high - low) * (1.0 + cube_rule(len(low), _FEW)[0]) / 2)
+    return np.asarray(low + (high - low) * (1.0 + sparse_cube(len(low))[0]) / 2)

@@ -21,7 +21,7 @@ from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data
-from pibls.quadrature.roots import CLOSE, ROUNDING
+from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, POINTS, SLIGHT
 
@@ -30,7 +30,6 @@ __all__ = ["NarrowFeatures"]
 Place = Callable[[FloatArray], FloatArray]
 
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
-_AROUND = {1: 17, 2: 9, 3: 5}  # places tried at once along each axis, to save rounds
 _STEEP = 15.0  # an argument that varies less over a cell makes no feature narrower than the point spacing
 
 
@@ -172,7 +171,7 @@ class NarrowFeatures:
             heights = heights.reshape(len(going), len(going), -1)[rows, rows]
             best = tried[rows, heights.argmax(axis=1)]
             moved = np.abs(best - found[going]).max(axis=1, keepdims=True) > 0.9 * step[going]
-            step[going], found[going] = np.where(moved, step[going], step[going] * 2 / (_AROUND[d] - 1)), best
+            step[going], found[going] = np.where(moved, step[going], step[going] * 2 ** (d + 1) / (SCAN - 1)), best
             even = heights.max(axis=1) - heights.min(axis=1) <= SLIGHT
             going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > np.finfo(np.float64).eps)]
             if not len(going):
@@ -193,8 +192,8 @@ def _samples(dimension: int) -> FloatArray:
 
 @lru_cache(maxsize=3)
 def _around(dimension: int) -> FloatArray:
-    """Return the places that are tried around a given one."""
-    along = np.linspace(-1.0, 1.0, _AROUND[dimension])
+    """Return the places that are tried around a given one: every second point of a scan per axis that there is."""
+    along = np.linspace(-1.0, 1.0, (SCAN - 1) // 2**dimension + 1)
     return np.stack(np.meshgrid(*[along] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
 
 

@@ -15,27 +15,26 @@ import numpy as np
 from pibls.cells.layout import Layout
 from pibls.cells.narrow_features import NarrowFeatures
 from pibls.cells.parts import CellPart
-from pibls.cells.surface import Piece
+from pibls.cells.surface import STEP, Piece
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function
 from pibls.problem.symbols import Data
-from pibls.refinement.standards import CANDIDATES
+from pibls.refinement.standards import CANDIDATES, MOST
 
 __all__ = ["Probe", "missed_on_lines", "points_on_line"]
 
 _LINES = 6
-_FINEST = 24  # halvings towards the ends of a line
 _SCATTERED = 2**13  # points over the domain; more for functions known by their values only
-_OUTLIER = 3.0
 
 
 @lru_cache(maxsize=16)
 def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return Gauss points of [−1, 1], other points with weights, and the interpolation matrix between them."""
     nodes, shares = np.polynomial.legendre.leggauss(count)
-    ends = 1.0 - 2.0 ** -np.arange(4.0, _FINEST)
+    # Towards the ends distances are halved, down to the step that tells the sides of a face.
+    ends = 1.0 - 2.0 ** -np.arange(4.0, -np.log2(STEP))
     others = np.sort(np.concatenate([(nodes[1:] + nodes[:-1]) / 2, ends, -ends]))
     borders = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
     scale = np.arange(count) + 0.5
@@ -158,7 +157,7 @@ class Probe:
         X, values = self._known[function]
         found, largest = np.zeros(len(parts)), values.max(initial=0.0)
         for number, (part, own) in enumerate(zip(parts, known, strict=True)):
-            if largest > (least := _OUTLIER * float(np.abs(own).max())):
+            if largest > (least := float(np.abs(own).max()) / MOST):
                 inside = values[((part.cell.low < X) & (part.cell.high > X)).all(axis=1)]
                 square = np.square(inside[inside > least]).sum()
                 found[number] = np.sqrt(part.volume / max(len(inside), 1) * square)

@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.layout import Layout
+from pibls.cells.loop import STRONGEST
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver
@@ -24,7 +25,6 @@ from pibls.system import Evaluate, linearised
 
 __all__ = ["bump", "diffusion_ratio", "harmonic", "scaled", "simple_starts", "values_from"]
 
-_UNDETERMINED = 1e4  # sensitivity above which a function of the kind does not follow from the conditions
 _SMOOTH, _FEW_NODES = 2.0, 20
 
 
@@ -150,7 +150,7 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
         own = Layout(problem.with_statements(statements), layout.reference)
         solver = TreeSolver(Rows(own))
         found = solver.solve(root)
-        return values_of(own, found) if solver.weakest()[0] < _UNDETERMINED else None
+        return values_of(own, found) if solver.weakest()[0] < STRONGEST else None
     except PiblsError:
         return None
 

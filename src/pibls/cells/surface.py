@@ -7,13 +7,13 @@ a cell of a millionth of the domain has as many boundary points as any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.line_quadrature import quadrature_on_lines
+from pibls.cells.line_quadrature import LineQuadrature
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
@@ -28,7 +28,6 @@ __all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within", "rules_of"]
 Beside = Callable[[FloatArray], BoolArray]
 
 STEP = 1e-7  # relative to the box: inward step that decides on which side of a box face a patch in that face lies
-_FINER = 3  # times as many grid steps for a second look at a surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,19 +111,34 @@ def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[l
 
 
 def rules_of(
-    wanted: Sequence[tuple[Any, FloatArray, FloatArray, int]], beside: Beside | None = None
+    wanted: Sequence[tuple[Any, FloatArray, FloatArray, int]], beside: Beside | None = None, *, turns: bool = True
 ) -> list[Rule | None]:
-    """Return the rules of many pieces, each in a box with a number of points; curves of one patch come together."""
+    """Return the rules of many pieces, each in a box with a number of points per parameter.
+
+    Gauss points serve where nothing is cut off. A piece that ``turns`` by more than a quarter gets more points, unless
+    that is switched off, because a polynomial oscillates more along it. In space, points that are not ``beside`` a
+    given material are cut off, too. Pieces of one patch come together.
+    """
     found: list[Rule | None] = [None] * len(wanted)
     curves: dict[int, list[int]] = {}
+    cut: dict[int, list[tuple[int, list[int]]]] = {}
     for number, (piece, low, high, count) in enumerate(wanted):
-        if isinstance(piece, Piece) and piece.patch.parameters == 1:
+        if not isinstance(piece, Piece):
+            found[number] = piece.rule(low, high, count)
+        elif piece.patch.parameters == 1:
             curves.setdefault(id(piece.patch), []).append(number)
         else:
-            found[number] = piece.rule(low, high, count, turns=True, beside=beside)
+            counts = _counts(piece.patch, piece.box[None], count)[0] if turns else [count] * len(piece.box)
+            found[number] = piece.uncut(low, high, counts, beside)
+            if found[number] is None:
+                cut.setdefault(id(piece.patch), []).append((number, counts))
+    for some in cut.values():
+        for (number, _), rule in zip(some, _cut([(*wanted[n][:3], own) for n, own in some], beside), strict=True):
+            found[number] = rule
     for numbers in curves.values():
         patch, box = wanted[numbers[0]][0].patch, np.array([wanted[number][0].box for number in numbers])
-        rules = [gauss(count) for (count,) in _counts(patch, box, [wanted[number][3] for number in numbers])]
+        counts = [wanted[number][3] for number in numbers]
+        rules = [gauss(count) for (count,) in (_counts(patch, box, counts) if turns else zip(counts, strict=True))]
         U = np.concatenate([start + (stop - start) * V for (V, _), ((start, stop),) in zip(rules, box, strict=True)])
         X, normals, keep = patch.at(U[:, None])
         assert keep is None or keep.all()
@@ -279,7 +293,7 @@ class Piece:
                 return []
             found = replace(self, box=cut)
             return [found] if found._kept(low, high) else []
-        for count in (SCAN, _FINER * (SCAN - 1) + 1):
+        for count in (SCAN, 2 * SCAN - 1):  # the second time also between the points of the first
             axes = [np.linspace(start, stop, count) for start, stop in box]
             U = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
             inside = self._inside(U, low, high)
@@ -290,10 +304,10 @@ class Piece:
 
         labels, regions = label(inside.reshape([count] * len(box)), np.ones([3] * len(box)))
         boxes: list[FloatArray] = []
-        # A narrow tip may reach beyond the finer points, but not beyond a step of the coarser ones.
+        # A narrow tip may reach beyond the finer points, but not beyond a coarser step, which is two of them.
         for number in range(1, regions + 1):
             places = np.argwhere(labels == number)
-            tight = np.stack([places.min(axis=0) - _FINER, places.max(axis=0) + _FINER], axis=1)
+            tight = np.stack([places.min(axis=0) - 2, places.max(axis=0) + 2], axis=1)
             apart = [own for own in boxes if ((own[:, 0] >= tight[:, 1]) | (own[:, 1] <= tight[:, 0])).any()]
             joined = [own for own in boxes if not any(own is other for other in apart)]
             ends = np.stack([tight, *joined])
@@ -305,41 +319,39 @@ class Piece:
         U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(POINTS, len(self.box))
         return bool(self._inside(U, low, high).any())
 
-    def rule(
-        self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False, beside: Beside | None = None
-    ) -> Rule | None:
-        """Return points in a box, about ``count`` per parameter: Gauss points where nothing is cut off.
+    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
+        """Return points in a box, ``count`` per parameter."""
+        return rules_of([(self, low, high, count)], turns=False)[0]
 
-        A piece that turns by more than a quarter gets more points, because a polynomial oscillates more along it. In
-        space, points that are not ``beside`` a given material are cut off, too.
-        """
+    def uncut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
+        """Return Gauss points, or None if some of them are cut off."""
         patch, box = self.patch, self.box
         if patch.parameters == 0:
             atoms = patch.atoms
             assert atoms is not None
             return Rule(atoms.points, atoms.normals, np.ones(1))
-        counts = _counts(patch, box[None], count)[0] if turns else [count] * len(box)
         V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
-        U = box[:, 0] + span * V
-        plain = patch.parameters == 1 or (isinstance(patch, TimedPatch) and beside is None)
-        if plain or self._sides(U, low, high, beside).all():
-            X, normals, keep = patch.at(U)
-            if keep is None or keep.all():
-                single = patch.parameters - isinstance(patch, TimedPatch) == 1
-                runs = np.zeros(len(X), dtype=np.int64) if single else None
-                return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
-        return self._cut(low, high, counts, beside)
-
-    def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
-        """Return quadrature points, on parameter lines, of the piece that a box cuts off a patch."""
-        across, along = counts
-        start, stop = self.box.T
-        U, weights, _ = quadrature_on_lines(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
-        if not len(U):
+        U, timed = box[:, 0] + span * V, isinstance(patch, TimedPatch)
+        if not (timed and beside is None) and not self._sides(U, low, high, beside).all():
             return None
-        X, normals, _ = self.patch.at(U)
-        return Rule(X, normals, weights * _whole(self.patch))
+        X, normals, keep = patch.at(U)
+        if keep is not None and not keep.all():
+            return None
+        runs = np.zeros(len(X), dtype=np.int64) if patch.parameters - timed == 1 else None
+        return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
+
+
+def _cut(
+    wanted: Sequence[tuple[Piece, FloatArray, FloatArray, list[int]]], beside: Beside | None
+) -> Iterator[Rule | None]:
+    """Yield quadrature points, on parameter lines, of the pieces that boxes cut off one patch."""
+    piece, (low, high) = wanted[0][0], (np.array([own[k] for own in wanted]) for k in (1, 2))
+    start, stop = np.array([own.box for own, *_ in wanted]).transpose(2, 0, 1)
+    lines = LineQuadrature(lambda U, row: piece._sides(U, low[row], high[row], beside), start, stop, 1)
+    for U, weights, _ in lines.rules([(across, along) for *_, (across, along) in wanted]):
+        X, normals, _ = piece.patch.at(U)
+        yield Rule(X, normals, weights * _whole(piece.patch)) if len(U) else None
 
 
 def _whole(patch: Patch) -> float:

@@ -42,7 +42,7 @@ from pibls.status import Status
 _SUDDEN = (sp.sign, sp.Heaviside, sp.Abs)
 _SWITCHES = (sp.tanh, sp.erf, sp.erfc, sp.atan, *_SUDDEN)
 # Beyond this range of an exponent, a pulse is narrower than steps: half of the digits are gone at its foot.
-_NARROW = -float(np.log(np.finfo(np.float64).eps)) / 2
+_NARROW = -float(np.log(np.sqrt(np.finfo(np.float64).eps)))
 
 
 @dataclass(frozen=True, eq=False)

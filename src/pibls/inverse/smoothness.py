@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 import sympy as sp
 from scipy.linalg import solve_triangular
 
 from pibls.checks import FloatArray
+from pibls.features.reference import Memory
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem import data as data_function
@@ -160,7 +160,6 @@ def _evidence(
 
 
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
-_REMEMBERED = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +176,7 @@ class Cosines:
     low: FloatArray
     length: FloatArray
     waves: FloatArray  # half-waves along each axis, one row per cosine; the first is the constant
-    _seen: dict[Any, FloatArray] = field(default_factory=dict)
+    _seen: Memory = field(default_factory=Memory)
 
     @classmethod
     def of(cls, function: Field, domain: DomainLike) -> Cosines:
@@ -220,12 +219,9 @@ class Cosines:
 
     def values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
         """Return a derivative of every cosine at points of the domain: shape (n, size)."""
-        key = (X[:, list(self.axes)].tobytes(), multi_index)  # a function of space is the same at all times
-        if key not in self._seen:
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[key] = self._values(X, multi_index)
-        return self._seen[key]
+        place = X[:, list(self.axes)].tobytes()  # a function of space is the same at all times
+        made = self._seen.recalled(place, [multi_index], lambda new: {index: self._values(X, index) for index in new})
+        return made[multi_index]
 
     def _values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
         if any(order and axis not in self.axes for axis, order in enumerate(multi_index)):

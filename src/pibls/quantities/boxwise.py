@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.line_quadrature import LineQuadrature, head_on
-from pibls.cells.surface import STEP, Piece, Rule, pieces, pieces_within
+from pibls.cells.line_quadrature import LineQuadrature
+from pibls.cells.surface import STEP, Piece, Rule, pieces, pieces_within, rules_of
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry.base import Region
@@ -218,7 +218,7 @@ class Patchwork:
             for kind in box.kinds if piece.patch.parameters else box.kinds[:1]:
                 beside = None if len(box.kinds) == 1 else partial(self._is_kind, kind=kind, kinds=box.kinds)
                 curves = _along(piece, beside) if beside and piece.patch.parameters == 1 else [piece]
-                rules += [own.rule(box.low, box.high, order, turns=True, beside=beside) for own in curves]
+                rules += rules_of([(own, box.low, box.high, order) for own in curves], beside)
         return [rule for rule in rules if rule is not None]
 
     def _is_kind(self, X: FloatArray, kind: int, kinds: tuple[int, ...]) -> Any:
@@ -242,7 +242,7 @@ class Patchwork:
             when = (self.place.time, box.low[-1]) if len(box.kinds) > 1 else None
             key = (self.place.domain, self.place.region, kind, when, low.tobytes(), high.tobytes())
             if key not in self.line_quadratures:
-                self.line_quadratures[key] = LineQuadrature(inside, low, high, head_on(inside, low, high))
+                self.line_quadratures[key] = _through(inside, low, high)
             X, weights = _lines(self.line_quadratures[key], order)
         else:
             X, weights = _filled(inside, low, high, order)
@@ -273,7 +273,7 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
         width = (stop - start)[:, None]
         return (start[:, None] + width * nodes).reshape(-1, 1), (width * own).ravel()
     if len(low) == 2:
-        return _lines(LineQuadrature(inside, low, high, head_on(inside, low, high)), order)
+        return _lines(_through(inside, low, high), order)
     found = []
     for place, share in zip(*gauss(order), strict=True):
         at = low[0] + (high[0] - low[0]) * place
@@ -286,10 +286,14 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
     return np.concatenate([points for points, _ in found]), np.concatenate([shares for _, shares in found])
 
 
+def _through(inside: Inside, low: FloatArray, high: FloatArray) -> LineQuadrature:
+    """Return the lines through the inner part of a rectangle."""
+    return LineQuadrature(lambda X, _: inside(X), low[None], high[None])
+
+
 def _lines(filling: LineQuadrature, order: int) -> tuple[FloatArray, FloatArray]:
     # Lengths of lines are like roots where these begin and end: there are more lines than points on each.
-    X, weights, _ = filling.rule(3 * order, order)
-    return X, weights
+    return filling.rules([(3 * order, order)])[0][:2]
 
 
 def is_box(shape: Domain) -> bool:

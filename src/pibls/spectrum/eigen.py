@@ -10,7 +10,6 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.cells.data_refinement import DATA_FACTOR
 from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.linear import start_of
@@ -22,7 +21,7 @@ from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS
+from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import SPARE, Modes, modes_of
@@ -156,7 +155,7 @@ class _EigenSearch:
 
     def _is_resolved(self, modes: Modes) -> bool:
         """Tell whether residuals are as small as those of a solution: else richer cells may agree on a wrong value."""
-        return modes.residual <= DATA_FACTOR * self.tol
+        return modes.residual <= self.tol / SLIGHT
 
     def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""

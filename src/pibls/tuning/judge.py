@@ -25,7 +25,7 @@ from pibls.system import Evaluate
 
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
 # u_xx = 0 are: their residual is rounding, and relative to nothing.
-_VANISHING = 1e-8
+_VANISHING = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 Factors = Callable[[FloatArray], FloatArray]
 
-SAMPLES = 3
+SAMPLES = 3  # places, random right-hand sides or networks: one of them may agree with another by chance
 
 
 @dataclass(frozen=True, eq=False)

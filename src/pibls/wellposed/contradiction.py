@@ -29,15 +29,14 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.system import Balanced, assemble
+from pibls.wellposed.compatibility import SAMPLES
+from pibls.wellposed.sensitivity import INVISIBLE
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
 
 Slot = tuple[str, MultiIndex]
-
-SLOPES = 1e-6  # to which values are the same that solutions of other conditions give
-_WIDTHS = 3  # of networks, each of twice the nodes of the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
         return None
     sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
     names, factors = (surplus.name, "what the other conditions determine"), dict(zip(slots, sizes, strict=True))
-    return _differing(names, factors, None if isinstance(place, Average) else X, values, SLOPES, error / NEGLIGIBLE)
+    return _differing(names, factors, None if isinstance(place, Average) else X, values, INVISIBLE, error / NEGLIGIBLE)
 
 
 def _clash(one: Statement, two: Statement) -> Clash | None:
@@ -161,7 +160,7 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
         return ""
     defects = []
     with blas_threads(most=1):
-        for doublings in range(_WIDTHS):
+        for doublings in range(SAMPLES):
             network = fitting.pilot(2**doublings)
             defects.append(joint_defects(problem, fitting.points(network.size), network))
             if budget is not None:

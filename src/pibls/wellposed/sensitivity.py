@@ -34,18 +34,17 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import blas_threads
 from pibls.solution.json_records import Network
 from pibls.system import Balanced, assemble
-from pibls.wellposed.compatibility import halved
+from pibls.wellposed.compatibility import SAMPLES, halved
 from pibls.wellposed.counting import has, lacking
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
 
-_DRAWS = 3  # of random right-hand sides
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
-_INVISIBLE = 1e-6
+INVISIBLE = 1e-6  # share of a function, or of a value, that equations and conditions do not see
 SCALE = 3.0  # of the nodes of a small network
 
 
@@ -145,7 +144,7 @@ def _probed(solver: TreeSolver, root: Cell, seed: int) -> tuple[Fit, float, dict
     """Return a solution, its sensitivity, and the change that is seen least."""
     fit = solver.solve(root)
     # One draw may happen to have little of the change that is seen least.
-    return (fit, *max((solver.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0]))
+    return (fit, *max((solver.weakest(seed + k) for k in range(SAMPLES)), key=lambda one: one[0]))
 
 
 def _sensitivity(problem: Problem, layout: Layout, found: Sequence[Any], operations: float) -> Sensitivity:
@@ -190,7 +189,7 @@ class Ambiguity:
     @property
     def is_unseen(self) -> bool:
         """Whether nothing of it is seen: solutions are not unique."""
-        return self.visibility < _INVISIBLE
+        return self.visibility < INVISIBLE
 
 
 def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
