@@ -20,7 +20,7 @@ from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
+from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened, wanted
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
@@ -57,6 +57,8 @@ class CellEvolution:
     budget: Budget
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
+    _expected: float = 0.0  # error in space of the last solution, as its coefficients tell it
+    _excess: float = 1.0  # how much larger it was
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
@@ -75,7 +77,8 @@ class CellEvolution:
         if here.drift > self.tol:
             # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
             tol = MOST * self.tol * float(here.errors.max()) / here.drift
-            better = follow(CellStages(self.resolvent, layout, root, self.budget, tol), float(np.diff(here.breaks)[0]))
+            h = wanted(float(here.breaks[1] - here.breaks[0]), float(here.errors[0]) / tol)
+            better = follow(CellStages(self.resolvent, layout, root, self.budget, tol), h)
         else:
             tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
             stages = CellStages(self.resolvent, layout, root, self.budget, tol)
@@ -85,6 +88,8 @@ class CellEvolution:
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
+        if self._expected > 0.0:
+            self._excess = max((gap - here.drift) / self._expected, 1.0)
         late = _left_in_time(here, better, gap)
         if (left := self._left() + late) <= self.tol:
             return ComparedRuns(better, here, left)
@@ -103,7 +108,8 @@ class CellEvolution:
         fit, sizes = self._modes(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
-        more, splits = marker.cheapest(fit, sizes, MOST * self.tol)
+        self._expected = float(np.linalg.norm(marker.errors(fit, sizes)[0]))
+        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
         richer = layout.enriched(more) if more else layout
         rough = [
             part.volume

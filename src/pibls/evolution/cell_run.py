@@ -118,22 +118,22 @@ def follow(stages: CellStages, h: float) -> CellRun:
         lasting, share = course.lasting_error(step, h)
         # Steps need not be more accurate than cells are.
         error = lasting / max(stages.tol, share * stages.unresolved(step.end))
-        wanted = _wanted(h, error, failed)
+        longer = wanted(h, error, failed)
         # An error that shorter steps do not lower is that of cells.
         if 1.0 < error < FALLS * failed[1]:
-            h, failed = (last - time) / math.ceil((last - time) / min(wanted, h / 2)), (h, error)
+            h, failed = (last - time) / math.ceil((last - time) / min(longer, h / 2)), (h, error)
             continue
         left = round((last - time) / h) - 1
         time, failed = (time + h if left else last), (np.inf, np.inf)
         course.accept(step, time, lasting)
-        steps = math.ceil((last - time) / wanted)
+        steps = math.ceil((last - time) / longer)
         # Longer steps need factors of their own, which must pay.
         if steps <= MOST * left and (left - steps) * stages.step_work > stages.factor_work:
             h = (last - time) / steps
     return course.run()
 
 
-def _wanted(h: float, error: float, failed: tuple[float, float]) -> float:
+def wanted(h: float, error: float, failed: tuple[float, float] = (np.inf, np.inf)) -> float:
     """Return the length of a step whose error is one, from the error of this length and that of one that failed."""
     order = ORDER + 1.0
     if 1.0 < error < failed[1] < np.inf:
