@@ -1,5 +1,7 @@
 """Data are examined before they are sampled: narrow features, holes lost in a cell, and cell sides at tangents."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -231,19 +233,39 @@ def test_what_a_cut_cell_does_outside_the_domain_is_not_rough():
     layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
     (part,) = layout.parts(layout.root)
     values = layout.nodes(part, part.points, [(0, 0)])[0, 0]
-    tails, weights = tails_of(layout.reference), np.zeros((1, layout.reference.size))
+    weights = np.zeros((1, layout.reference.size))
+
+    def measured(own):
+        return tails_of(layout.reference).decay([own], weights[None], lambda _: values)
+
     weights[0, :10] = 1.0
-    assert tails.of_cut(weights, part, values).max() < 1e-10
+    assert measured(part).rough.max() < 1e-10
+    assert measured(part).smooth.all()
     weights[0, 40:] = 1.0
-    assert np.linalg.norm(tails.of_cut(weights, part, values)) > 0.1
+    assert np.linalg.norm(measured(part).rough) > 0.1
+    assert not measured(part).smooth.any()
     # One that is tiny at all points of the part: the last singular vector of its values.
     weights[0] = np.linalg.svd(values)[2][-1]
     size = float(np.sqrt(part.weights @ np.square(values @ weights[0])))
-    assert (
-        np.linalg.norm(tails.of_cut(weights, part, values))
-        <= size
-        < 0.1 * tails.of_weights(weights[None], part.half[None]).max()
-    )
+    assert measured(part).size == pytest.approx(size)
+    assert np.linalg.norm(measured(part).rough) <= size < 0.1 * measured(replace(part, whole=True)).rough.max()
+
+
+def test_a_function_that_is_smooth_in_the_domain_alone_is_smooth_on_a_cut_cell():
+    # It has a kink beyond the boundary, which coefficients over the box of the cell would see.
+    domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
+    layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 13))
+    (part,), zero = layout.parts(layout.root), (0, 0)
+    grid = np.stack([g.ravel() for g in np.meshgrid(*[np.linspace(0.01, 0.99, 40)] * 2)], axis=1)
+    kinked = np.sin(grid.sum(axis=1)) + np.maximum(grid.min(axis=1) - 0.3, 0.0)
+    for rows, expected in ((grid.min(axis=1) < 0.3, True), (slice(None), False)):
+        functions = layout.reference.evaluate(part.local(grid[rows]), [zero])[zero]
+        weights = np.linalg.lstsq(functions, kinked[rows], rcond=1e-12)[0][None]
+        own = part if expected else replace(part, whole=True)
+        found = tails_of(layout.reference).decay(
+            [own], weights[None], lambda own: layout.nodes(own, own.points, [zero])[zero]
+        )
+        assert found.smooth.all() == expected
 
 
 class TestIntegrals:

@@ -240,24 +240,11 @@ def test_another_kind_of_file_stays_unless_forced(cosine, tmp_path):
     call("solve", cosine, "--csv", diary, "-q")
 
 
-FRONT = """
-equations = ["laplacian(u) = diff(atan(60*(x + y - 1)), x, 2) + diff(atan(60*(x + y - 1)), y, 2)"]
-[domain]
-shape = "rectangle"
-x = [0, 1]
-y = [0, 1]
-[[conditions]]
-kind = "dirichlet"
-value = "atan(60*(x + y - 1))"
-"""
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_what_there_is_is_saved_when_the_program_is_asked_to_end(tmp_path, number, code):
-    (tmp_path / "front.toml").write_text(FRONT)
-    command = [sys.executable, "-m", "pibls", "solve", "front.toml", "--tol", "1e-12", "--budget", "1e9"]
+    command = [sys.executable, "-m", "pibls", "solve", "zoo:l_shape", "--tol", "1e-14", "--budget", "1e9"]
     with subprocess.Popen(
-        [*command, "--save", "front.pibls", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*command, "--save", "corner.pibls", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         line = b""
         while process.poll() is None and b"error" not in line:
@@ -266,8 +253,8 @@ def test_what_there_is_is_saved_when_the_program_is_asked_to_end(tmp_path, numbe
         output, _ = process.communicate(timeout=120)
     assert process.returncode == code
     assert json.loads(output)["exit_code"] == code
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.pibls", "front.toml"]
-    assert pb.load(tmp_path / "front.pibls").status == "stalled"
+    assert [path.name for path in tmp_path.iterdir()] == ["corner.pibls"]
+    assert pb.load(tmp_path / "corner.pibls").status == "stalled"
 
 
 READS = """

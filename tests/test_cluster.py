@@ -175,10 +175,13 @@ def test_clusters_that_are_refused(options, words):
 
 @pytest.fixture(scope="module")
 def client():
-    distributed = pytest.importorskip("distributed")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
+    # Workers, also those in place of killed ones, come from a process that has imported everything.
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "pibls.sweeps.solving"])
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 def test_sweeps_on_a_cluster(client):

@@ -8,8 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import pibls as pb
+from pibls.cli import app
 from pibls.errors import MissingDependencyError
 
 PROBLEM = """
@@ -58,8 +60,10 @@ def folder(tmp_path_factory):
     ],
     ids=" ".join,
 )
-def test_every_command_runs(folder, words):
-    assert pibls(folder, *words)
+def test_every_command_runs(folder, words, monkeypatch):
+    monkeypatch.chdir(folder)
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, bool(result.stdout)) == (0, True), result.output
 
 
 def test_what_a_solve_writes_is_there(folder):

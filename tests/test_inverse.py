@@ -269,10 +269,10 @@ def test_deviations_by_lines_are_those_of_cramer_and_rao():
 
 def test_intervals_hold_the_truth():
     held = 0
-    for seed in range(40):
+    for seed in range(20):
         found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + noise(seed, 0.01))).parameters["q"]
         held += found.interval[0] < 2 < found.interval[1]
-    assert held >= 34  # of 38 expected; fewer once in 300 times
+    assert held >= 16  # of 19 expected; fewer once in 400 times
 
 
 def test_noise_is_estimated_with_the_degrees_of_freedom_that_are_left():

@@ -41,11 +41,11 @@ def decay(seed, noise=0.01, stated=True):
 
 @pytest.mark.parametrize("stated", [True, False], ids=["stated", "unstated"])
 def test_intervals_hold_the_truth_as_often_as_they_say(stated):
-    """Of 40 repetitions, 38 are expected, and fewer than 34 in one of a hundred thousand cases."""
-    found = [pb.solve(decay(seed, stated=stated)) for seed in range(40)]
+    """Of 20 repetitions, 19 are expected, and fewer than 16 once in 400 times."""
+    found = [pb.solve(decay(seed, stated=stated)) for seed in range(20)]
     assert all(own.status == "converged" for own in found)
     hits = [held(own, k=2.0)["k"] for own in found]
-    assert sum(hits) >= 34
+    assert sum(hits) >= 16
     deviations = [own.parameters["k"].deviation for own in found]
     errors = [own.parameters["k"].value - 2.0 for own in found]
     assert 0.6 < np.sqrt(np.mean(np.square(errors))) / np.median(deviations) < 1.5
@@ -126,7 +126,7 @@ def test_a_wrong_model_does_not_fit():
 
 
 def test_the_wake_of_a_cylinder_on_a_small_budget():
-    found = pb.solve(pb.problems.inverse.cylinder_wake(), tol=1e-2, budget=3)
+    found = pb.solve(pb.problems.inverse.cylinder_wake(), tol=1e-2, budget=2)
     assert found.parameters["a"].value == pytest.approx(1.0, abs=0.02)
     assert found.parameters["nu"].value == pytest.approx(0.01, abs=0.001)
     assert held(found, a=1.0, nu=0.01) == {"a": True, "nu": True}
@@ -147,7 +147,7 @@ def test_derivatives_and_products_are_measured_too():
     assert found.parameters["k"].value == pytest.approx(2.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("start", [1e-3, 30.0, 6000.0])
+@pytest.mark.parametrize("start", [1e-3, 6000.0])
 def test_far_starts_end_in_the_truth_or_say_that_they_did_not(start):
     """u″ = −9 u, where frequencies near 190 have the same values at all places."""
     places = np.linspace(0.02, 1.98, 60)

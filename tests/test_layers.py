@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,16 +88,23 @@ def imports(tree):
 HOMES = {"pibls", "scipy"}  # `from pibls import x` names a layer, `from scipy import stats` a heavy module
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_to_the_left(path):
-    layer = layer_of(path)
-    assert layer in RANK, f"{path} belongs to no layer of {ORDER}"
-    for module, deferred, line in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        parts = module.split(".")
-        if parts[0] == "pibls":
-            target = parts[1]
-            allowed = target == layer or RANK[target] < RANK[layer] or (deferred and (layer, target) in DEFERRED)
-            assert allowed, f"{path}:{line}: {layer} imports {module}, which is to its right"
+@cache
+def imports_of(path):
+    return imports(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_imports_go_to_the_left():
+    wrong = []
+    for path in modules():
+        layer = layer_of(path)
+        assert layer in RANK, f"{path} belongs to no layer of {ORDER}"
+        for module, deferred, line in imports_of(path):
+            parts = module.split(".")
+            if parts[0] == "pibls":
+                target = parts[1]
+                allowed = target == layer or RANK[target] < RANK[layer] or (deferred and (layer, target) in DEFERRED)
+                wrong += [] if allowed else [f"{path}:{line}: {layer} imports {module}, which is to its right"]
+    assert not wrong, "\n".join(wrong)
 
 
 def loaded_by_using_the_package():
@@ -107,7 +115,7 @@ def loaded_by_using_the_package():
     while todo:
         name = todo.pop()
         if name in files and name not in found:
-            found[name] = [m for m, deferred, _ in imports(ast.parse(files[name].read_text("utf-8"))) if not deferred]
+            found[name] = [m for m, deferred, _ in imports_of(files[name]) if not deferred]
             todo += [".".join(m.split(".")[:n]) for m in found[name] for n in range(1, 4)]
     return found
 
@@ -167,11 +175,13 @@ def test_exports_are_the_same_for_people_and_type_checkers():
         assert getattr(importlib.import_module(module), name) is getattr(pibls, name)
 
 
-@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda path: path.name)
-def test_tests_reach_internals_through_one_module(path):
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
-    inner = {node.module for node in nodes if (node.module or "").startswith("pibls.") and node.module.count(".") > 1}
-    assert not inner, f"import what {path.name} needs of {sorted(inner)} from tests/internals.py, and name it there"
+def test_tests_reach_internals_through_one_module():
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        homes = (
+            node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+        )
+        inner = {home for home in homes if home.startswith("pibls.") and home.count(".") > 1}
+        assert not inner, f"import what {path.name} needs of {sorted(inner)} from tests/internals.py, and name it there"
 
 
 def test_every_internal_name_has_one_home():

@@ -19,7 +19,8 @@ from pibls.text import read_text
 from test_problems_residuals import defects
 
 CATALOGUE = inverse.catalogue()
-WITH_EXACT = [name for name, build in CATALOGUE.items() if build().exact is not None]
+PROBLEMS = {name: build() for name, build in CATALOGUE.items()}
+WITH_EXACT = [name for name, problem in PROBLEMS.items() if problem.exact is not None]
 
 
 def at(problem, values, *, exact=None):
@@ -45,7 +46,7 @@ def observations(problem):
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_unknown_has_a_truth(name):
-    problem = CATALOGUE[name]()
+    problem = PROBLEMS[name]
     unknowns = {s.name for s in problem.parameters} | {f.label for f in problem.unknown_functions}
     assert set(problem.truth) == unknowns
     for symbol in problem.parameters:
@@ -55,7 +56,7 @@ def test_every_unknown_has_a_truth(name):
 
 @pytest.mark.parametrize("name", WITH_EXACT)
 def test_the_exact_solution_satisfies_the_problem_at_the_truth(name):
-    problem = CATALOGUE[name]()
+    problem = PROBLEMS[name]
     exact = {label: value for label, value in problem.exact.items() if label not in problem.truth}
     assert max(defects(at(problem, problem.truth, exact=exact)).values()) < 1e-9
     for condition in observations(problem):
@@ -87,9 +88,9 @@ def test_sensors_have_noise_of_their_own():
     assert np.abs(np.corrcoef(rests) - np.eye(3)).max() < 0.8
 
 
-@pytest.mark.parametrize("name", [n for n, b in CATALOGUE.items() if len(observations(b())[0].values) <= 50])
+@pytest.mark.parametrize("name", [n for n, p in PROBLEMS.items() if len(observations(p)[0].values) <= 50])
 def test_they_can_be_written_as_text(name):
-    problem = CATALOGUE[name]()
+    problem = PROBLEMS[name]
     assert str(read_text(problem.to_text()).problem) == str(problem)
 
 
@@ -259,7 +260,7 @@ MODELS = models()
 
 @pytest.mark.parametrize("name", MODELS.MODELS)
 def test_data_are_what_independent_models_read(name):
-    problem = CATALOGUE[name]()
+    problem = PROBLEMS[name]
     found = MODELS.readings(name, problem.truth)
     assert np.abs(found - np.concatenate([data.values for data in observations(problem)])).max() < 1e-8
 

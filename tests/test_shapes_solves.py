@@ -31,9 +31,9 @@ def test_poisson_is_solved_as_exactly_as_it_says(name):
     exact = sp.sin(x + y / 2) * (sp.exp(z / 2) if shape.dimension == 3 else 1)
     source = sum(sp.diff(exact, symbol, 2) for symbol in shape.coordinates)
     problem = pb.Problem(sp.Eq(pb.laplacian(u), source), shape, [pb.Dirichlet(u, exact)], exact=exact)
-    solution = pb.solve(problem)
+    solution = pb.solve(problem, tol=1e-4)
     assert solution.status == "converged", solution.diagnostics.message
-    assert solution.true_error() < 1e-6
+    assert solution.true_error() < 1e-4
 
 
 def test_parts_of_a_shape_that_was_read_carry_conditions():
@@ -44,9 +44,9 @@ def test_parts_of_a_shape_that_was_read_carry_conditions():
     flux = nx * exact.diff(x) + ny * exact.diff(y)
     conditions = [pb.Dirichlet(u, exact, on=frame.outer), pb.Neumann(u, flux, on=frame.hole0)]
     problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), frame, conditions, exact=exact)
-    solution = pb.solve(problem)
+    solution = pb.solve(problem, tol=1e-4)
     assert solution.status == "converged", solution.diagnostics.message
-    assert solution.true_error() < 1e-6
+    assert solution.true_error() < 1e-4
 
 
 def test_half_a_disk_turned_is_a_ball():

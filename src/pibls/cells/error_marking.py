@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
-from pibls.cells.measure import Tails, shares_of, stacked, tails_of
+from pibls.cells.measure import TAIL, Decay, shares_of, stacked, tails_of
 from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
@@ -43,11 +43,18 @@ class ErrorMarking:
 
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
+    _decay: tuple[Fit | None, Decay | None] = (None, None)
 
-    @property
-    def tails(self) -> Tails:
-        """Measures the roughness."""
-        return tails_of(self.layout.reference)
+    def decay(self, fit: Fit) -> Decay:
+        """Return how the coefficients of a solution decay; kept for the last fit."""
+        zero = (0,) * self.layout.reference.dimension
+        if self._decay[0] is not fit or self._decay[1] is None:
+            found = tails_of(self.layout.reference).decay(
+                fit.parts, stacked(fit)[1], lambda part: self.layout.nodes(part, part.points, [zero])[zero]
+            )
+            self._decay = fit, found
+            return found
+        return self._decay[1]
 
     def splits(self, fit: Fit, sizes: FloatArray, most: float = math.inf) -> tuple[Splits, float]:
         """Return the splits of the cells with nearly all of the roughness, and of those with half of the residual.
@@ -71,7 +78,8 @@ class ErrorMarking:
 
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
-        falls = self.tails.falls(stacked(fit)[1] / sizes[:, None])
+        last, before = (np.linalg.norm(own / sizes, axis=1) for own in self.decay(fit)[1:3])
+        falls = np.minimum(last / np.where(before > 0, before, 1.0), 1.0)
         return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
 
     def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
@@ -84,7 +92,7 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         found: list[tuple[float, int, Splits]] = []
         for more in range(0, highest_degree(d) - degree + 1, 2):
-            left = errors * self.tails.per_degree(falls) ** more
+            left = errors * falls ** (more / ((1.0 - TAIL) * degree))
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
             splits = {part.cell: self.cuts(part.cell, tails[part]) for part in parts if part.cell.is_divisible}
@@ -102,14 +110,7 @@ class ErrorMarking:
     def rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
         """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():
-            halves, weights = stacked(fit)
-            tails = self.tails.of_weights(weights, halves)
-            zero = (0,) * halves.shape[1]
-            for number, part in enumerate(fit.parts):
-                if not part.whole:
-                    values = self.layout.nodes(part, part.points, [zero])[zero]
-                    tails[number] = self.tails.of_cut(weights[number], part, values)
-            found = (tails * (shares_of(self.layout, fit) / sizes)[:, :, None]).max(axis=1)
+            found = (self.decay(fit).rough * (shares_of(self.layout, fit) / sizes)[:, :, None]).max(axis=1)
             self._known = fit, sizes.tobytes(), dict(zip(fit.parts, found, strict=True))
         return self._known[2]
 
@@ -122,16 +123,20 @@ class ErrorMarking:
 
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""
-        return bool(self.tails.are_smooth(stacked(fit)[1]).all())
+        return bool(self.decay(fit).smooth.all())
+
+    def left_per_degree(self, fit: Fit) -> float:
+        """Return the share of an error that one degree more leaves, from the decay of coefficients."""
+        degrees = (1.0 - TAIL) * self.layout.reference.degree
+        return float(self.decay(fit).left_per_quarter ** (1.0 / degrees))
 
     def seems_smooth(self, fit: Fit, sizes: FloatArray) -> bool:
         """Return whether a solution is smooth wherever it has a notable roughness, and no doubt arises elsewhere.
 
         Where a solution is nearly zero, its coefficients are errors from other cells, and do not decay.
         """
-        smooth = self.tails.are_smooth(stacked(fit)[1])
-        left = [part for part, own in zip(fit.parts, smooth, strict=True) if not own]
-        if any(part.cell.has_corner or not part.whole for part in left):
+        left = [part for part, own in zip(fit.parts, self.decay(fit).smooth, strict=True) if not own]
+        if any(part.cell.has_corner for part in left):
             return False
         rough = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
@@ -170,7 +175,7 @@ class ErrorMarking:
         found, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
         known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
-        for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
+        for part, smooth in zip(fit.parts, self.decay(fit).smooth, strict=True):
             marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
             around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})
             if not smooth:

@@ -11,8 +11,9 @@ from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
-from pibls.cells.measure import average_error, distances, tails_of
+from pibls.cells.measure import average_error, distances
 from pibls.cells.outcome import Compared, field_sizes, solution_of
+from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
@@ -20,7 +21,6 @@ from pibls.limits import STOPS, in_words
 from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
-from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
@@ -28,8 +28,6 @@ from pibls.status import Status
 __all__ = ["STRONGEST", "UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 UNDETERMINED = 1e9  # sensitivities above this mean that the solution is not unique
-_POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
-_GROWTH = 1.5  # least growth of cells and work from one tree to the next
 STRONGEST = 1e6  # sensitivities above this magnify the residual in full; rounding limits estimates below its inverse
 
 
@@ -83,9 +81,14 @@ class Loop:
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        if not doubt and self._is_settled(last) and (ahead := self._ahead(last)) is not None:
-            return ahead
-        found = self._best(last)
+        found, ahead = self._best(last), None if doubt or not self._is_settled(last) else self._ahead(last)
+        if ahead is not None and ahead.estimate < found.estimate:
+            self.course.note(self.stage(ahead, ahead.sensitivity))
+            words = "That is by the rate at which the last solutions came closer to each other."
+            within = ahead.estimate <= self.tol
+            return self.solution(
+                ahead, ahead.estimate, *verdict(self.tol, ahead.estimate, None if within else stop, words)
+            )
         # A solution on a coarse tree may be doubtful although the finer one is not.
         serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
@@ -115,23 +118,26 @@ class Loop:
         return not seen or self.course.limit(self, found) is not None
 
     def _is_settled(self, found: Compared) -> bool:
-        """Return whether the sensitivity has stopped growing, or is too small for the residual to matter."""
+        """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.
+
+        Small ones are those of random data, which differ from one degree to the next.
+        """
         before, now = self.sensitivities[-2:]
-        grows = now > max(1.0, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
+        grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that were split."""
-        room, layout = self._room(fit, times), self.fitter.layout
+        most, layout = room(self.fitter, self.course, fit, times), self.fitter.layout
         if self.splitting is not None:
-            root, share = self.splitting(self.marker, fit, sizes, room)
+            root, share = self.splitting(self.marker, fit, sizes, most)
             return self.fitter.fit(root, fit), share
-        if self.data is not None and (root := graded(fit.root, *layout.tree_domain.holes, room)) is not fit.root:
+        if self.data is not None and (root := graded(fit.root, *layout.tree_domain.holes, most)) is not fit.root:
             return self.fitter.fit(root, fit), self.marker.share(fit, sizes, root)
-        root, share = self.marker.refined(fit, sizes, goal, room)
+        root, share = self.marker.refined(fit, sizes, goal, most)
         if self.data is not None:
             root = self.data.modes.resolving_layers(root, self.tol)
-            root = self.data.resolving_integrals(root, NEGLIGIBLE * self.tol * float(sizes.max()), room)
+            root = self.data.resolving_integrals(root, NEGLIGIBLE * self.tol * float(sizes.max()), most)
         return self.fitter.fit(root, fit), share
 
     def _goal(self, error: float) -> float:
@@ -142,29 +148,6 @@ class Loop:
         """Return the error of the next solution, extrapolated from the last two, if the last stage paid; else zero."""
         before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
-
-    def _room(self, fit: Fit, times: float = 1.0) -> float:
-        """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much.
-
-        The first solution needs a comparison: the budget always allows to double its cells.
-        """
-        cells = len(fit.parts)
-        work = 1.0 if self.course.stages else float(cells)
-        memory = max(1.0, cells * (available_memory() / (_POWER * max(self.fitter.memory, 1.0)) - 1.0))
-        affords = self.course.budget.affords
-        while work < memory and affords(times * self.fitter.work(cells + _GROWTH * work, _GROWTH * work)):
-            work *= _GROWTH
-        return min(work, memory)
-
-    def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
-        """Return whether the budget allows a solution with two degrees more on the same tree, ``times`` over."""
-        cells = len(fit.parts)
-        return self.course.budget.affords(times * self._richer_work() * self.fitter.work(cells, cells))
-
-    def _richer_work(self) -> float:
-        """Return the work of cells with two degrees more, relative to the present ones."""
-        d, degree = self.fitter.layout.reference.dimension, self.fitter.layout.reference.degree
-        return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** _POWER)
 
     def _magnified(self, found: Compared) -> Compared:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
@@ -186,7 +169,7 @@ class Loop:
         sizes = field_sizes(found.fit_layout, found.fit)
         if self._accepts(found, sizes):
             return found.better
-        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + self._richer_work())[0]
+        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
 
     def _wants_digits(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
@@ -211,21 +194,27 @@ class Loop:
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
-    def _ahead(self, last: Compared) -> Solution | None:
-        """Return the better of the last two solutions if the convergence rate puts its error within the tolerance.
+    def _ahead(self, last: Compared) -> Compared | None:
+        """Return the better of the last two solutions with its error, if the rate of convergence is known."""
+        rate = self._rate(last)
+        if rate > TREES.pays:
+            return None
+        apart = self._apart if last.better_layout is last.fit_layout else last.estimate
+        found = self._magnified(replace(last.swapped, estimate=apart * rate / (1.0 - rate) / TREES.pays))
+        return None if self._unseen(found.fit) else found
 
-        The rate is known if the distances fell steadily over two trees.
+    def _rate(self, last: Compared) -> float:
+        """Return the ratio of the error of the better of two solutions to that of the other; 1 if it is not known.
+
+        It is known from distances that fell steadily over two trees; between solutions with other cells, from the decay
+        of coefficients where the solution is smooth.
         """
-        slowest = max(self._falls[-2:], default=1.0)
-        if len(self._falls) < 2 or slowest > TREES.pays:
-            return None
-        left = self._apart * slowest / (1.0 - slowest) / TREES.pays
-        found = self._magnified(replace(last.swapped, estimate=left))
-        if found.estimate > self.tol or self._unseen(found.fit):
-            return None
-        self.course.note(self.stage(found, found.sensitivity))
-        rate = "That is by the rate at which solutions on the last trees came closer to each other."
-        return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, None, rate))
+        if last.better_layout is last.fit_layout:
+            return max(self._falls[-2:]) if len(self._falls) > 1 else 1.0
+        marker = ErrorMarking(last.fit_layout)
+        old, new = (own.reference.degree for own in (last.fit_layout, last.better_layout))
+        smooth = marker.seems_smooth(last.fit, field_sizes(last.fit_layout, last.fit))
+        return marker.left_per_degree(last.fit) ** (new - old) if smooth else 1.0
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
@@ -240,15 +229,17 @@ class Loop:
         richer = self.fitter.richer() if paid else None
         old, new = found.fit_layout.reference, found.better_layout.reference
         hoped = self._goal(found.estimate)
-        gain = tails_of(old).left_per_degree(found.fit) ** (new.degree - old.degree)
+        gain = self.marker.left_per_degree(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
-        more, here = self._richer_work(), len(found.fit.parts)
+        more, here = richer_work(self.fitter), len(found.fit.parts)
         split = self._wanted(found.fit, sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        if more ** (steps + 1) * self.fitter.work(here, here) > finer or not self._affords_richer(found.fit, more):
+        if more ** (steps + 1) * self.fitter.work(here, here) > finer or not affords_richer(
+            self.fitter, self.course, found.fit, more
+        ):
             return False
         self._enriched = found.estimate
         self.fitter = richer
@@ -265,7 +256,7 @@ class Loop:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
         richer = self._smooth > 0 or self._is_cheaper_richer(fit)
-        richer = richer and (not self.course.stages or self._affords_richer(fit))
+        richer = richer and (not self.course.stages or affords_richer(self.fitter, self.course, fit))
         found = self._with_richer_cells(fit) if richer else None
         found = self._with_more_cells(fit) if found is None else found
         self.sensitivities.append(found.sensitivity)
@@ -275,7 +266,7 @@ class Loop:
         """Return whether richer cells cost less than a finer tree, and give as reliable a comparison."""
         sizes, cells = field_sizes(self.fitter.layout, fit), len(fit.parts)
         new = self._wanted(fit, sizes)
-        cheaper = self._richer_work() * self.fitter.work(cells, cells) < self.fitter.work(cells + new, new)
+        cheaper = richer_work(self.fitter) * self.fitter.work(cells, cells) < self.fitter.work(cells + new, new)
         return cheaper and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
@@ -357,11 +348,13 @@ class Loop:
     def cost(self, found: Compared) -> Cost:
         """Return the cost of the next tree."""
         same, sizes = found.better_layout is found.fit_layout, field_sizes(found.fit_layout, found.fit)
-        fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + self._richer_work())
+        fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + richer_work(self.fitter))
         cells, wanted = len(fit.parts), self._wanted(fit, sizes)
-        needed = self.fitter.memory * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _POWER
-        work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
-        richer = self.marker.is_smooth(fit) and self._affords_richer(fit, 1.0 if same else self._richer_work())
+        needed = self.fitter.memory * (1.0 + min(wanted, room(self.fitter, self.course, fit, times)) / cells) ** POWER
+        work = times * min(self.fitter.work(cells + wanted, wanted), GROWTH * self.fitter.work(cells, cells))
+        richer = self.marker.is_smooth(fit) and affords_richer(
+            self.fitter, self.course, fit, 1.0 if same else richer_work(self.fitter)
+        )
         return Cost("a finer tree of cells", 0.0 if richer else work, needed)
 
     @property

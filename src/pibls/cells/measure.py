@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,20 @@ from pibls.problem import Average
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN
 
-__all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
+__all__ = [
+    "TAIL",
+    "Decay",
+    "Tails",
+    "ancestor_values",
+    "average_error",
+    "distances",
+    "missed_along",
+    "shares_of",
+    "stacked",
+    "tails_of",
+]
 
-_TAIL = 0.75
+TAIL = 0.75  # share of the degree above which coefficients are the highest ones
 _SPARSE = 7  # points along each axis of a part at which solutions are compared and modes are found; 4 in space
 _SMOOTH = 0.2  # ratio of the highest coefficients to the next lower ones, below which a function is smooth
 _RINGS, _UNRESOLVED = 4, 2  # rings around a landmark, by powers of two, and how many innermost ones are not resolved
@@ -45,6 +56,38 @@ def _analysed(values: FloatArray, dimension: int, count: int) -> FloatArray:
         # Each axis in turn comes first and moves to the end.
         values = (_analysis(count) @ values.reshape(len(values), count, -1)).swapaxes(1, 2)
     return values.reshape(len(values), -1)
+
+
+class Decay(NamedTuple):
+    """L2 norms of parts of a solution, by cell part and field.
+
+    Attributes
+    ----------
+    rough
+        The rough part along each axis.
+    last, before, size
+        The part in the highest quarter of degrees, the part in the quarter below, and the whole field.
+    nothing
+        Share of the whole field below which coefficients are rounding errors.
+    """
+
+    rough: FloatArray
+    last: FloatArray
+    before: FloatArray
+    size: FloatArray
+    nothing: float
+
+    @property
+    def smooth(self) -> BoolArray:
+        """On which parts all coefficients decay quickly with the degree, as for smooth functions."""
+        least = np.maximum(_SMOOTH * self.before, self.nothing * self.size)
+        return np.asarray((self.last <= least).all(axis=1))
+
+    @property
+    def left_per_quarter(self) -> float:
+        """The share of an error that a quarter more degrees leaves."""
+        last, before = (np.sqrt(np.square(own).sum(axis=0)) for own in (self.last, self.before))
+        return min(float((last / np.where(before > 0, before, 1.0)).max()), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,37 +115,43 @@ class Tails:
 
     @cached_property
     def _operators(self) -> list[FloatArray]:
-        return [self._coefficients[own] for own in self._rough(_TAIL * self.reference.degree)]
+        return [self._coefficients[own] for own in self._rough(TAIL * self.reference.degree)]
 
-    def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
-        """Return the L2 norms of the rough parts of fields along each axis, shape (parts, fields, axes)."""
-        rough = np.stack([np.linalg.norm(weights @ operator.T, axis=-1) for operator in self._operators], axis=-1)
-        return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None, None] * rough)
+    def decay(self, parts: Sequence[CellPart], weights: FloatArray, values: Callable[[CellPart], FloatArray]) -> Decay:
+        """Return how the coefficients of fields on parts decay, given their weights, shape (parts, fields, functions).
 
-    def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return the same for a cut part: values outside the domain do not count.
-
-        ``values`` are the functions at the points of the part.
+        ``values`` are the functions at the points of a cut part.
         """
-        roots = np.sqrt(part.weights)[:, None]
-        low, _ = np.linalg.qr(roots * values[:, : self._low])
-        field_values = roots * (values @ weights.T)
-        left = np.linalg.norm(field_values - low @ (low.T @ field_values), axis=0)
-        (along,) = self.of_weights(weights[None], part.half[None])
-        size = np.linalg.norm(along, axis=1)
-        return np.asarray(along * (left / np.where(size > 0, size, 1.0))[:, None])
+        roots = np.sqrt(np.prod([part.half for part in parts], axis=1))[:, None]
+        last, before = (roots * np.linalg.norm(weights @ step.T, axis=-1) for step in self._steps)
+        rough = np.stack([np.linalg.norm(weights @ operator.T, axis=-1) for operator in self._operators], axis=-1)
+        found = Decay(roots[:, :, None] * rough, last, before, roots * np.linalg.norm(weights, axis=-1), self._nothing)
+        for number, part in enumerate(parts):
+            if not part.whole:
+                self._measure_cut(found, number, part, values(part), weights[number])
+        return found
 
-    @cached_property
-    def _low(self) -> int:
-        """Number of functions that are not rough."""
+    def _measure_cut(self, found: Decay, number: int, part: CellPart, values: FloatArray, weights: FloatArray) -> None:
+        """Measure a field on a cut part by projections at its points: values outside the domain do not count."""
+        roots = np.sqrt(part.weights)[:, None]
+        lower, low = (self._below(share) for share in (2 * TAIL - 1, TAIL))
+        basis, fields = np.linalg.qr(roots * values[:, :low])[0], roots * (values @ weights.T)
+        coefficients = basis.T @ fields
+        left = np.linalg.norm(fields - basis @ coefficients, axis=0)
+        found.last[number], found.before[number] = left, np.linalg.norm(coefficients[lower:], axis=0)
+        found.size[number], size = np.linalg.norm(fields, axis=0), np.linalg.norm(found.rough[number], axis=1)
+        found.rough[number] *= (left / np.where(size > 0, size, 1.0))[:, None]
+
+    def _below(self, share: float) -> int:
+        """Return the number of functions below a share of the degree."""
         d = self.reference.dimension
-        return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
+        return min(math.comb(math.ceil(share * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the functions in the highest quarter of degrees, and in the quarter below."""
         share = self._degrees.sum(axis=1) / self.reference.degree
-        return self._coefficients[share >= _TAIL], self._coefficients[(share >= 2 * _TAIL - 1) & (share < _TAIL)]
+        return self._coefficients[share >= TAIL], self._coefficients[(share >= 2 * TAIL - 1) & (share < TAIL)]
 
     @cached_property
     def _nothing(self) -> float:
@@ -111,32 +160,6 @@ class Tails:
         # Rounding errors make functions of high degree not quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
         return max(ROUNDING, float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()) / NEGLIGIBLE)
-
-    def are_smooth(self, weights: FloatArray) -> BoolArray:
-        """Return on which parts the coefficients of all fields decay quickly with the degree, as for smooth functions.
-
-        Coefficients as small as those of a quadratic say nothing: they are rounding errors.
-        """
-        last, before = (np.linalg.norm(weights @ step.T, axis=-1) for step in self._steps)
-        size = np.linalg.norm(weights, axis=-1)
-        return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
-
-    def falls(self, weights: FloatArray) -> FloatArray:
-        """Return for each part the ratio of the highest coefficients to the next lower ones, at most one."""
-        last, before = (np.linalg.norm(weights @ step.T, axis=(-2, -1)) for step in self._steps)
-        return np.asarray(np.minimum(last / np.where(before > 0, before, 1.0), 1.0))
-
-    def per_degree(self, falls: FloatArray) -> FloatArray:
-        """Return the share of an error that one degree more leaves, from ratios of coefficients."""
-        return np.asarray(falls ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
-
-    def left_per_degree(self, fit: Fit) -> float:
-        """Return the share of an error that one degree more leaves, from the decay of coefficients."""
-        halves, weights = stacked(fit)
-        volumes = np.prod(halves, axis=1)
-        last, before = (np.sqrt(volumes @ np.square(weights @ step.T).sum(axis=-1)) for step in self._steps)
-        fall = np.minimum((last / np.where(before > 0, before, 1.0)).max(), 1.0)
-        return float(self.per_degree(fall))
 
     def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
         """Return by axis the L2 norm of degrees beyond those of a second-order residual, from values at the rule."""

@@ -14,7 +14,6 @@ from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
-from pibls.cells.measure import stacked
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
@@ -111,11 +110,7 @@ class CellEvolution:
         self._expected = float(np.linalg.norm(marker.errors(fit, sizes)[0]))
         more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
         richer = layout.enriched(more) if more else layout
-        rough = [
-            part.volume
-            for part, own in zip(fit.parts, marker.tails.are_smooth(stacked(fit)[1]), strict=True)
-            if not own
-        ]
+        rough = [part.volume for part, own in zip(fit.parts, marker.decay(fit).smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:
             # Cells that are too large for a solution tell nothing of its singularities.
             return richer, layout.trimmed(refined(fit.root, splits))

@@ -88,7 +88,10 @@ class Ledger:
         >>> book.select(kind="time").cells
         ({'kind': 'time', 'seed': 1},)
         """
-        return Ledger(tuple(c for c in self.cells if all(c.get(key) == value for key, value in wanted.items())))
+        cells = self.cells
+        for key, value in wanted.items():
+            cells = tuple([cell for cell in cells if cell.get(key) == value])
+        return Ledger(cells)
 
     @property
     def stored(self) -> int:
