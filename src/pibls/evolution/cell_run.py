@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.measure import distances
 from pibls.cells.outcome import network_of
+from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
