@@ -89,3 +89,38 @@ def test_anything_but_other_data_is_refused(source, conditions, words):
 def test_nonlinear_problems_are_refused():
     with pytest.raises(pb.PiblsError, match="linear problems"):
         pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u) + u**2, 1), SQUARE, [pb.Dirichlet(u, 0)]))
+
+
+def test_systems_and_elastic_bodies_give_what_a_solve_gives(monkeypatch):
+    v, w = pb.field("v", x, y), pb.field("w", x, y)
+    coupled = [sp.Eq(-pb.laplacian(v) + w, 1), sp.Eq(-pb.laplacian(w) - x * v, y)]
+    fixed = [pb.Dirichlet(v, 0), pb.Dirichlet(w, 0)]
+    prepared = pb.prepare(pb.Problem(coupled, SQUARE, fixed), tol=1e-4)
+    alone = pb.solve(pb.Problem([sp.Eq(coupled[0].lhs, 2), sp.Eq(coupled[1].lhs, sp.exp(x))], SQUARE, fixed), tol=1e-4)
+    elastic = pb.problems.elasticity()
+    body, loads = pb.prepare(elastic, tol=1e-3), [own.form.source for own in elastic.statements[:2]]
+    pairs = zip(elastic.equations, loads, strict=True)
+    loaded = [sp.Eq(own.lhs - own.rhs - load, -2 * load) for own, load in pairs]
+    bent = pb.solve(pb.Problem(loaded, elastic.domain, elastic.conditions), tol=1e-3)
+    monkeypatch.setattr(preparing, "solve", None)  # nothing is solved anew
+    X = SQUARE.sample(20, seed=1)
+    found = prepared.solve([2, sp.exp(x)])
+    for name in ("v", "w"):
+        assert np.allclose(found(X)[name], alone(X)[name], rtol=0, atol=2e-4 * np.abs(alone(X)[name]).max())
+    again, places = body.solve([-2 * load for load in loads]), elastic.domain.sample(20, seed=1)
+    for name, values in bent(places).items():
+        assert np.allclose(again(places)[name], values, rtol=0, atol=2e-3 * np.abs(values).max())
+
+
+def test_sources_that_want_finer_trees_need_no_new_solves(monkeypatch):
+    # A source that is antisymmetric about the diagonal shows nothing of the singularity in the corner.
+    corner = pb.Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)])
+    problem = pb.Problem(sp.Eq(-pb.laplacian(u), x + y), corner, [pb.Dirichlet(u, 0)])
+    prepared = pb.prepare(problem, tol=1e-4)
+    exact = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), 1), corner, [pb.Dirichlet(u, 0)]), tol=1e-5)
+    monkeypatch.setattr(preparing, "solve", None)
+    X = corner.sample(50, seed=1)
+    first, others = prepared.solve(1), [prepared.solve(own) for own in (x * y, sp.exp(x), 1)]
+    assert first.status == "converged"
+    assert np.abs(first(X) - exact(X)).max() < 1e-3 * np.abs(exact(X)).max()
+    assert np.array_equal(others[-1](X), first(X))

@@ -33,8 +33,8 @@ def test_nonlinear_problem_builds_and_is_refused_where_one_linear_solve_must_do(
 
 
 def test_unknown_numbers_make_an_inverse_problem():
-    k = pb.unknown("k")
-    problem = pb.Problem(sp.Eq(-k * pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0)])
+    k, s = pb.unknown("k"), pb.field("s", x)
+    problem = pb.Problem(sp.Eq(-k * s.diff(x, 2), 1), line, [pb.Dirichlet(s, 0)])
     assert problem.parameters == (k,)
     assert not problem.is_linear
     with pytest.raises(PiblsError, match="Nothing was measured that could determine k"):

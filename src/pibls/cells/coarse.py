@@ -16,8 +16,8 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
-from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
+from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, Weights, between, projected, values_of

@@ -77,6 +77,8 @@ class DataRefinement:
 
     def misses_features(self, root: Cell, tol: float) -> bool:
         """Return whether data have narrow features that no cell of the tree resolves."""
+        if self.only is not None and not self.roughness.may_be_narrow:
+            return False
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
         rough = self.roughness.searched(cells)

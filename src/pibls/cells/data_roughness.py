@@ -84,6 +84,12 @@ class DataRoughness:
         """Searches for narrow features between the points."""
         return Probe(self.rows.layout)
 
+    @property
+    def may_be_narrow(self) -> bool:
+        """Whether a source of a linear statement has subexpressions that make it narrow."""
+        counted = (own for own in self.rows.problem.statements if self._counts(own))
+        return any(self.probe.features(own.form.source_function, inside=own.is_equation) for own in counted)
+
     def of(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the roughness of the data on cells."""
         new = [cell for cell in cells if cell not in self._done]

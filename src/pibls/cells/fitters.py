@@ -116,6 +116,11 @@ class LinearFitter:
             self._richer = self.enriched(2)
         return self._richer
 
+    def solver_of(self, layout: Layout) -> TreeSolver:
+        """Return the solver with the functions of a layout; a known one has its factors."""
+        known = (own.solver for own in (self, self._richer) if own is not None and own.layout is layout)
+        return next(known, None) or self.solver.over(Rows(layout))
+
     def of_degree(self, degree: int) -> LinearFitter:
         """Return the fitter with functions of a given degree; known ones are reused."""
         for own in (self, self._richer):

@@ -90,7 +90,7 @@ class Fluxes:
 
     def _is_flux(self, face: Face, number: int, order: int) -> bool:
         """Return whether a flux, not a derivative, is continuous across a face: on interfaces and at jumps."""
-        if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
+        if face.shift or not (self.switches or face.normals is not None) or (number, order) not in self._fluxes:
             return False
         if face.normals is not None:
             return self.carried(face) is None

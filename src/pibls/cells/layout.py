@@ -21,6 +21,7 @@ from pibls.features import MultiIndex
 from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
 from pibls.problem import Problem
 from pibls.refinement.standards import CANDIDATES
+from pibls.solution.celled import CellNetwork
 
 __all__ = ["Layout"]
 
@@ -38,6 +39,8 @@ class Layout:
     # whether steps in time shall be stable: sums over points are integrals then, and traces are as rich as cells
     is_stable: bool = False
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
+    # the last two trees as networks, with the parts whose weights they have
+    networks: dict[Cell, tuple[CellNetwork, list[CellPart]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tree_domain = self.tree_domain or TreeDomain(self.problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,11 +87,6 @@ class LocalSystems:
         """Forget the rows of all parts except the given ones."""
         self._made = {part: self._made[part] for part in parts}
 
-    @property
-    def stated(self) -> Iterator[Stated]:
-        """The equations and conditions at the points of all parts whose rows are kept."""
-        return (own for rows in self._made.values() for own in (*rows.stated_equations, *rows.stated_conditions))
-
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
         return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
@@ -154,7 +149,7 @@ class LocalSystems:
             row += len(right)
         for number, own in enumerate(system.averaged, len(light) - len(system.averaged)):
             light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
-        return Load(source[None], light[None], (-self._stiffness(part) * sums)[None])
+        return Load(source[None], light[None], (-self.stiffness(part) * sums)[None])
 
     def own_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
@@ -166,7 +161,7 @@ class LocalSystems:
         """Return the matrix from the sums of the tree to those of a part, whose moments are about its centre."""
         return self.rows.balances.shift(part, self.tree_sum_unit(part))
 
-    def _stiffness(self, part: CellPart) -> FloatArray:
+    def stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
         factors = self.rows.balances.scales(self.rows.balance(part)[0])
         return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
@@ -309,9 +304,9 @@ class LocalSystems:
             if face.conditions or not self.rows.flux.is_plain(face):
                 passed[face] = shared
             row += len(matrix)
-        theirs *= self._stiffness(part)
+        theirs *= self.stiffness(part)
         theirs[np.arange(count), np.arange(count)] = -_STIFF
-        return self._stiffness(part) * balance, theirs, passed
+        return self.stiffness(part) * balance, theirs, passed
 
     def tree_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""

@@ -11,8 +11,9 @@ from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.layout import Layout
-from pibls.cells.measure import average_error, distances
+from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
+from pibls.cells.overlay import distances
 from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
@@ -81,7 +82,9 @@ class Loop:
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        found, ahead = self._best(last), None if doubt or not self._is_settled(last) else self._ahead(last)
+        # Only where nothing but a limit ends the refinement does the next error follow from the last ones.
+        limited = not doubt and (stop.reason is Reason.BUDGET or stop.reason.is_outer) and self._is_settled(last)
+        found, ahead = self._best(last), self._ahead(last) if limited else None
         if ahead is not None and ahead.estimate < found.estimate:
             self.course.note(self.stage(ahead, ahead.sensitivity))
             words = "That is by the rate at which the last solutions came closer to each other."

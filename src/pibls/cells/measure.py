@@ -1,4 +1,4 @@
-"""Roughness of solutions and functions along each axis of a cell, and distances between solutions."""
+"""Roughness of solutions and functions along each axis of a cell."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart, part_values, values_at
+from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
-from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, rule_count
 from pibls.problem import Average
@@ -24,11 +23,10 @@ __all__ = [
     "TAIL",
     "Decay",
     "Tails",
-    "ancestor_values",
     "average_error",
-    "distances",
     "missed_along",
     "shares_of",
+    "sparse_cube",
     "stacked",
     "tails_of",
 ]
@@ -193,59 +191,9 @@ def sparse_cube(dimension: int) -> tuple[FloatArray, FloatArray]:
     return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
 
 
-@lru_cache(maxsize=16)
-def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a few points of the cube, their weights, and the functions there."""
-    zero = (0,) * reference.dimension
-    U, weights = sparse_cube(len(zero))
-    return U, weights, reference.evaluate(U, [zero])[zero]
-
-
 def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:
     """Return half sides and weights of all parts of a fit: shapes (parts, axes), (parts, fields, functions)."""
     return np.array([part.half for part in fit.parts]), np.array([fit.weights[part] for part in fit.parts])
-
-
-def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the L2 distance of two solutions, the size of the finer one, and their largest distance, per field.
-
-    The largest distance is at a point, relative to the largest value of the field; it is zero for an unbounded field.
-    The L2 norms of an unbounded field, such as the pressure at the end of a moving lid, are weighted with the relative
-    distance from the singular point, because they are infinite otherwise.
-    """
-    (U, weights, known), (_, _, finely) = _sparse_rule(layout.reference), _sparse_rule(finer.reference)
-    held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
-    apart, size, peaks, largest = np.empty((4, len(fine.parts), len(next(iter(fine.weights.values()), ()))))
-    same = [number for number, part in enumerate(fine.parts) if part.whole and part.cell in held]
-    if same:
-        parts = [fine.parts[number] for number in same]
-        new = np.array([fine.weights[part] for part in parts]) @ finely.T
-        gap = new - np.array([coarse.weights[held[part.cell]] for part in parts]) @ known.T
-        volumes = np.prod([part.half for part in parts], axis=1)[:, None]
-        apart[same], size[same] = volumes * (np.square(gap) @ weights), volumes * (np.square(new) @ weights)
-        peaks[same], largest[same] = np.abs(gap).max(axis=2), np.abs(new).max(axis=2)
-    if others := sorted(set(range(len(fine.parts))) - set(same)):
-        places = [_some_points(fine.parts[number], U, weights) for number in others]
-        pairs = [(fine.parts[number], X) for number, (X, _) in zip(others, places, strict=True)]
-        values = values_at(finer.reference, [(part, fine.weights[part], X) for part, X in pairs])
-        before = ancestor_values(layout, coarse, cells, pairs)
-        for number, (_, share), new, old in zip(others, places, values, before, strict=True):
-            gap = new - old
-            apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
-            peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
-    shares = shares_of(layout, fine)
-    most, scale = np.max(peaks, axis=0), np.max(largest, axis=0)
-    bounded = (shares.min(axis=0) == 1.0) & (scale > 0.0)
-    peak = np.where(bounded, most / np.where(bounded, scale, 1.0), 0.0)
-    return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), peak
-
-
-def _some_points(part: CellPart, U: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a few points of a part and their weights, given those of a rule on the cube."""
-    if part.whole:
-        return part.center + part.half * U, weights * float(np.prod(part.half))
-    X = part.points[:: max(1, len(part.points) // len(U))]
-    return X, np.full(len(X), part.volume / len(X))
 
 
 def shares_of(layout: Layout, fit: Fit) -> FloatArray:
@@ -263,8 +211,10 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
         near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), ROUNDING)
         rings = np.floor(np.log2(near)).astype(int)
         inner = np.arange(rings.min() + _UNRESOLVED, min(rings.min() + _UNRESOLVED + _RINGS, -_UNRESOLVED))
+        if len(inner) < _RINGS:
+            continue
         held = np.array([squares[rings == ring].sum(axis=0) for ring in inner])
-        if len(held) < _RINGS or not held.all():
+        if not held.all():
             continue
         rise = np.polyfit(inner, np.log2(held), 1)[0]
         endless = (rise < NEGLIGIBLE) & (held.min(axis=0) > PLAIN * squares.sum(axis=0))
@@ -287,26 +237,3 @@ def average_error(layout: Layout, fit: Fit) -> float:
         values = shares[:, None] * part_values(layout.reference, part, weights, X)
         squares += np.square(values[::2].sum(axis=0) - values[1::2].sum(axis=0))
     return float(np.sqrt(squares.max(initial=0.0) / layout.volume))
-
-
-def ancestor_values(
-    layout: Layout, coarse: Fit, cells: set[Any], given: Sequence[tuple[CellPart, FloatArray]]
-) -> list[FloatArray]:
-    """Return the fields of a coarser solution at points of parts; ``cells`` are the leaves of its tree."""
-    fields = len(next(iter(coarse.weights.values())))
-    found = [np.zeros((len(X), fields)) for _, X in given]
-    wanted, homes = [], []
-    for number, (part, X) in enumerate(given):
-        cell: Cell | None = part.cell
-        while cell is not None and cell not in cells:
-            cell = cell.parent
-        if cell is None:
-            continue
-        parts, numbers = layout.parts(cell), layout.cutter.part_at(cell, X)
-        for own in np.unique(numbers).tolist():
-            rows = numbers == own
-            wanted.append((parts[own], coarse.weights[parts[own]], X[rows]))
-            homes.append((number, rows))
-    for (number, rows), values in zip(homes, values_at(layout.reference, wanted), strict=True):
-        found[number][rows] = values
-    return found

@@ -119,9 +119,19 @@ def replaced(layout: Layout, fit: Fit) -> dict[CellPart, CellPart]:
 
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     """Return a fit as a network."""
+    if fit.root not in layout.networks:
+        if len(layout.networks) > 1:
+            del layout.networks[next(iter(layout.networks))]
+        layout.networks[fit.root] = _network(layout, fit)
+    network, parts = layout.networks[fit.root]
+    return replace(network, weights=np.array([fit.weights[part] for part in parts]) @ layout.reference.transform.T)
+
+
+def _network(layout: Layout, fit: Fit) -> tuple[CellNetwork, list[CellPart]]:
+    """Return a network without weights for the tree of a fit, and the parts whose functions it has."""
     tree: list[list[int]] = []
     cuts: list[float] = []
-    parts: list[Any] = []
+    parts: list[CellPart] = []
     materials: list[int] = []
     samples, owners = [np.empty((0, len(fit.root.low)))], [np.empty(0, dtype=np.int64)]
 
@@ -148,16 +158,16 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     thin = {} if all(part.whole for part in parts) else replaced(layout, fit)
     while any(part in thin for part in parts):
         parts = [thin.get(part, part) for part in parts]
-    transform = layout.reference.transform
-    return CellNetwork(
+    network = CellNetwork(
         layout.reference.network,
         np.array(tree, dtype=np.int64),
         np.array(cuts),
         np.array([part.center for part in parts]),
         np.array([part.half for part in parts]),
-        np.array([fit.weights[part] @ transform.T for part in parts]),
+        np.empty((0, 0, 0)),
         np.concatenate(samples),
         np.concatenate(owners),
         np.array(materials, dtype=np.int64),
         layout.tree_domain.material_function if layout.tree_domain.interfaces else None,
     )
+    return network, parts

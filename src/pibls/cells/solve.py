@@ -125,6 +125,13 @@ class TreeSolver:
         """Bytes held by the last solution, approximately."""
         return 8.0 * self._tree.numbers if self._tree is not None else 0.0
 
+    def factored(self, root: Cell) -> FactoredTree:
+        """Return the factorisation of a tree, which is made unless it is the last one."""
+        if self._tree is None or self._root is not root:
+            self.solve(root)
+        assert self._tree is not None
+        return self._tree
+
     def over(self, rows: Rows) -> TreeSolver:
         """Return a solver of the same kind for other rows."""
         return TreeSolver(rows)
@@ -271,10 +278,10 @@ class TreeSolver:
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
         for branch, weights, others in zip(batch.branches, every, to_host(unknowns.shared[batch]), strict=True):
             if singular := by_singularity(branch.faces):
-                self._add_singularities(branch, singular, weights, others)
+                self.add_singularities(branch, singular, weights, others)
         return list(zip(parts, every, strict=True))
 
-    def _add_singularities(
+    def add_singularities(
         self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
     ) -> None:
         """Add the functions of corner singularities to the weights of a part."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import ancestor_values
+from pibls.cells.overlay import ancestor_values
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import cached_property
-from typing import Any
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -14,15 +16,13 @@ from pibls.budget import Budget
 from pibls.cells import solve_cells, suits_cells
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.data_roughness import AT_ONCE
-from pibls.cells.evaluation import Sources, Stated
 from pibls.cells.fitters import LinearFitter
-from pibls.cells.linear import start_of
+from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Loop
-from pibls.cells.measure import distances
 from pibls.cells.outcome import Compared
-from pibls.cells.parts import CellPart
+from pibls.cells.prepared_tree import PreparedPair
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, TreeSolver
+from pibls.cells.solve import Fit
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
@@ -30,6 +30,7 @@ from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
 from pibls.refinement.patience import TREES
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -58,7 +59,7 @@ class Prepared:
     tol: float
     seed: int
     budget: float
-    _found: Compared | None
+    _found: tuple[Compared, LinearFitter] | None
 
     def solve(
         self,
@@ -149,6 +150,8 @@ class Prepared:
 
     def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
         """Return solutions of problems that differ in their data alone."""
+        if not any(_changed(self.problem, problem) for problem in problems):
+            return [self.solution] * len(problems)
         again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
         return [
             made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
@@ -196,47 +199,98 @@ class Prepared:
         return made
 
     def _again(self, problems: Sequence[Problem]) -> list[Solution | None]:
-        """Return solutions on the trees of the first one; None where they are too coarse for the new data."""
-        found = self._found
-        assert found is not None
-        changed = [_changed(self.problem, problem) for problem in problems]
+        """Return solutions on the prepared trees; None where they are too coarse for the new data."""
         with blas_threads(most=1):
-            one, two = (solver.again(_sources(solver, changed)) for solver in self._solvers)
-            gaps = distances(found.fit_layout, one.side_by_side, found.better_layout, two.side_by_side)
-            each = np.reshape(gaps, (3, len(problems), -1)).transpose(1, 0, 2)
-            return [
-                self._judged(found, problem, new, one.side(number), two.side(number), each[number])
-                for number, (problem, new) in enumerate(zip(problems, changed, strict=True))
-            ]
+            found = self._on(self._own_trees, problems)
+            coarse = [number for number, own in enumerate(found) if own is _Miss.COARSE]
+            if coarse and self._finer_trees is not None:
+                finer = self._on(self._finer_trees, [problems[number] for number in coarse])
+                for number, own in zip(coarse, finer, strict=True):
+                    found[number] = own
+        return [None if isinstance(own, _Miss) else own for own in found]
+
+    def _on(self, trees: _Trees, problems: Sequence[Problem]) -> list[Solution | _Miss]:
+        """Return solutions on given trees."""
+        changed = [_changed(trees.found.fit_layout.problem, problem) for problem in problems]
+        found = list(trees.pair.solved(changed))
+        if not found:
+            return [_Miss.DOUBTFUL] * len(problems)
+        every = zip(problems, changed, found, strict=True)
+        return [self._judged(trees, problem, new, *own) for problem, new, own in every]
 
     def _judged(
-        self, found: Compared, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
-    ) -> Solution | None:
+        self, trees: _Trees, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
+    ) -> Solution | _Miss:
         """Return a fit as a solution if the better one is near enough, and no data are narrower than cells.
 
         The distance of both, the size of the better one and their largest distance at a point are given.
         """
+        found = trees.found
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
-        rows, budget = Rows(own, _balances=self._solvers[0].rows._balances), Budget.of(self.budget)
-        course: Course[Compared] = Course(budget, TREES, lambda *_: None)
+        rows = Rows(own, _balances=trees.pair.one.solver.rows._balances)
+        course: Course[Compared] = Course(Budget.of(self.budget), TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
-        loop = Loop(LinearFitter(TreeSolver(rows), budget), self.tol, course, self.seed, data)
+        loop = Loop(trees.fitter, self.tol, course, self.seed, data)
         made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
         course.note(loop.stage(made))
         if not loop.is_met(made):
-            return None
+            return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
         return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
 
     @cached_property
-    def _solvers(self) -> list[TreeSolver]:
-        """Solvers with the factors of both trees."""
-        found = self._found
-        assert found is not None
-        solvers = [TreeSolver(Rows(layout)) for layout in (found.fit_layout, found.better_layout)]
-        for solver, fit in zip(solvers, (found.fit, found.better), strict=True):
-            solver.solve(fit.root)
-        return solvers
+    def _own_trees(self) -> _Trees:
+        """The trees of the first solution."""
+        assert self._found is not None
+        return _Trees.of(*self._found)
+
+    @cached_property
+    def _finer_trees(self) -> _Trees | None:
+        """Trees for a source that is not special in any way; None if there are none.
+
+        The data of the first solution may be special: symmetric, or zero at corners. Then its trees are too coarse for
+        other data. These trees do not depend on the data that need them, so that solutions do not depend on the order
+        of calls.
+        """
+        better, layout = self._own_trees.found.better, self._own_trees.found.better_layout
+        general = self._restated(self._general, None)
+        start = Start(DataRefinement(Rows(layout.restated(general))), better.root)
+        solution, found = _solved(general, NEGLIGIBLE * self.tol, Budget.of(self.budget), self.seed, start)
+        return None if found is None or solution.status != Status.CONVERGED else _Trees.of(*found)
+
+    @property
+    def _general(self) -> list[sp.Expr]:
+        """Sources that are not special in any way, as large as those of the problem."""
+        rng, one = np.random.default_rng((self.seed, 11)), self._own_trees.pair.one
+        root, coordinates = one.solver.layout.root, self.problem.domain.coordinates
+        local = [(own - low) / size for own, low, size in zip(coordinates, root.low, root.size, strict=True)]
+        monomials = [sp.Integer(1), *local, *(one * two for one, two in combinations_with_replacement(local, 2))]
+        found = []
+        for statement in self.problem.statements[: len(self.problem.equations)]:
+            size = float(np.abs(one.points[id(statement.form)][2]).max()) or 1.0
+            weights = rng.uniform(0.5, 1.5, len(monomials))
+            found.append(size * sp.Add(*(w * m for w, m in zip(weights, monomials, strict=True))))
+        return found
+
+
+class _Miss(Enum):
+    """Why prepared trees do not serve other data: they are too coarse, or the estimate is not reliable."""
+
+    COARSE = auto()
+    DOUBTFUL = auto()
+
+
+class _Trees(NamedTuple):
+    """Two trees that were compared, with the fitter that has their factors, prepared for other sources."""
+
+    found: Compared
+    fitter: LinearFitter
+    pair: PreparedPair
+
+    @classmethod
+    def of(cls, found: Compared, fitter: LinearFitter) -> _Trees:
+        """Prepare the trees of a comparison."""
+        return cls(found, fitter, PreparedPair.of(found, fitter))
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
@@ -266,19 +320,27 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
             "pibls.prepare keeps the factors of linear problems in one to three coordinates, without unknown numbers. "
             "Solve this one with pibls.solve."
         )
-    found: list[Compared] = []
     shared = Budget.of(budget)
+    with blas_threads(most=1):
+        solution, found = _solved(problem, tol, shared, seed, start_of(problem, tol, shared, seed))
+    return Prepared(problem, solution, tol, seed, budget, found if solution.status != Status.ILL_POSED else None)
+
+
+def _solved(
+    problem: Problem, tol: float, budget: Budget, seed: int, start: Start
+) -> tuple[Solution, tuple[Compared, LinearFitter] | None]:
+    """Return the solution of a problem, and the comparison behind it with the fitter; None if it is in doubt."""
+    found: list[tuple[Compared, LinearFitter]] = []
 
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
         assert loop.reported is not None
-        found[:] = [loop.reported]
-        return flaw_of(tol, shared, seed, solution, loop)
+        assert isinstance(loop.fitter, LinearFitter)
+        # A solution that is in doubt tells nothing of the trees that other data need.
+        found[:] = [] if loop.doubt else [(loop.reported, loop.fitter)]
+        return flaw_of(tol, budget, seed, solution, loop)
 
-    with blas_threads(most=1):
-        start = start_of(problem, tol, shared, seed)
-        solution = solve_cells(problem, tol, shared, seed, lambda *_: None, start=start, diagnose=noted)
-    usable = found[0] if found and solution.status != Status.ILL_POSED else None
-    return Prepared(problem, solution, tol, seed, budget, usable)
+    solution = solve_cells(problem, tol, budget, seed, lambda *_: None, start=start, diagnose=noted)
+    return solution, found[0] if found else None
 
 
 def keeps_factors(problem: Problem, others: Sequence[Problem]) -> bool:
@@ -304,31 +366,6 @@ def _changed(old: Problem, new: Problem) -> dict[int, Form]:
     pairs = zip(old.statements, new.statements, strict=True)
     forms = (both for one, two in pairs for both in zip(one.forms, two.forms, strict=True))
     return {id(one): two for one, two in forms if one.source != two.source}
-
-
-def _sources(solver: TreeSolver, changed: Sequence[dict[int, Form]]) -> Sources:
-    """Return the sources of many problems as columns; each is evaluated once, at the points of all parts."""
-    places: dict[int, list[Stated]] = {}
-    for own in solver.local.stated:
-        places.setdefault(id(own.statement.form), []).append(own)
-    known: dict[int, FloatArray] = {}
-    for form, many in places.items():
-        if any(form in new for new in changed):
-            X, ends = np.concatenate([own.points for own in many]), np.cumsum([len(own.points) for own in many])[:-1]
-            normals = None if many[0].normals is None else np.concatenate([own.normals for own in many])
-            before = np.concatenate([own.source for own in many])
-            columns = [new[form].source_function(X, normals) if form in new else before for new in changed]
-            known |= {id(own): v for own, v in zip(many, np.split(np.stack(columns, axis=1), ends), strict=True)}
-
-    def sources(own: Stated, part: CellPart) -> FloatArray:
-        del part
-        if id(own) in known:
-            return known[id(own)]
-        form = id(own.statement.form)
-        columns = (new[form].source_function(own.points, own.normals) if form in new else own.source for new in changed)
-        return np.stack(list(columns), axis=1)
-
-    return sources
 
 
 def _known(value: Any, problem: Problem) -> sp.Expr:
