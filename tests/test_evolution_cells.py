@@ -5,7 +5,17 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import CellStages, EvolvedCells, Layout, draw_reference, find_resolvent, leaves, refined, shortened
+from internals import (
+    CellStages,
+    ErrorMarking,
+    EvolvedCells,
+    Layout,
+    draw_reference,
+    find_resolvent,
+    leaves,
+    refined,
+    shortened,
+)
 from pibls.budget import Budget
 from pibls.errors import FeatureError
 
@@ -288,6 +298,40 @@ def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
         EvolvedCells(network.space, network.breaks[::-1], 1)
     with pytest.raises(FeatureError, match="must fit together"):
         EvolvedCells(network.space, network.breaks, 2 * network.space.size)
+
+
+def test_steps_are_short_after_a_sudden_start_only():
+    # Initial values that the boundary values contradict: a layer that spreads.
+    def cooled(X, _, T):
+        odd = np.arange(1, 400, 2)
+        decay = np.exp(-0.1 * np.pi**2 * odd**2 * T[:, None])
+        return (4 / np.pi / odd * np.sin(np.pi * np.multiply.outer(X, odd)) * decay).sum(axis=1)
+
+    conditions = [pb.Dirichlet(u, 0, on=square.left | square.right), pb.Neumann(u, 0, on=square.top | square.bottom)]
+    equation, exact = sp.Eq(u.diff(t), pb.laplacian(u) / 10), pb.data("cooled", cooled, x, y, t)
+    problem = pb.Problem(equation, square * pb.TimeInterval(t, 0, 1), [*conditions, pb.Initial(u, 1)], exact)
+    solution = pb.solve(problem, tol=1e-2, time="lines")
+    assert (solution.status, solution.diagnostics.method) == ("converged", "Stages")
+    assert solution.true_error() <= 3 * solution.error_estimate <= 3e-2
+    steps = np.diff(solution.network.breaks)
+    assert steps[0] < 0.2 * steps[-1]
+    assert len(steps) < 40
+
+
+def test_the_cheapest_better_cells_are_richer_where_coefficients_fall_and_smaller_where_they_do_not():
+    made = stages(heat(), 9, 1)
+    problem, marker, sizes = made.resolvent.problem, ErrorMarking(made.layout), np.ones(1)
+
+    def cheapest(start, goal):
+        again = pb.Problem(problem.equations, problem.domain, [pb.Dirichlet(u, 0), pb.Initial(u, start)])
+        own = CellStages(find_resolvent(again), made.layout, made.root, made.budget, 1e-8)
+        return marker.cheapest(own.fit(own.initial()[:, 0]), sizes, goal)
+
+    assert cheapest(sp.sin(2 * x + y), 1e-9) == (2, {})
+    more, splits = cheapest(sp.sin(2 * x + y) + sp.Abs(x - sp.Rational(1, 3)), 1e-6)
+    assert more == 0
+    assert {float(cell.high[0]) for cell in splits} == {0.5}
+    assert {axis for cuts in splits.values() for axis, _ in cuts} == {0}
 
 
 def test_a_nonlinear_step_is_of_order_eight():

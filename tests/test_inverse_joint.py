@@ -126,18 +126,13 @@ def test_a_wrong_model_does_not_fit():
 
 
 def test_the_wake_of_a_cylinder_on_a_small_budget():
-    found = pb.solve(pb.problems.inverse.cylinder_wake(), tol=1e-2, budget=2)
-    assert found.parameters["a"].value == pytest.approx(1.0, abs=0.02)
-    assert found.parameters["nu"].value == pytest.approx(0.01, abs=0.001)
-    assert held(found, a=1.0, nu=0.01) == {"a": True, "nu": True}
-
-
-def test_deviations_on_few_cells_are_those_of_what_they_miss():
     """Residuals of cells that are too large are no noise: there are thousands of them, and they say little."""
     found = pb.solve(pb.problems.inverse.cylinder_wake(), tol=1e-2, budget=1)
     for name, truth in (("a", 1.0), ("nu", 0.01)):
         entry = found.parameters[name]
-        assert abs(entry.value - truth) < 1.5 * entry.deviation
+        assert abs(entry.value - truth) < min(1.5 * entry.deviation, 0.15 * truth)
+        assert entry.deviation < 0.4 * truth
+    assert held(found, a=1.0, nu=0.01) == {"a": True, "nu": True}
 
 
 def test_derivatives_and_products_are_measured_too():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -75,6 +77,28 @@ def test_learned_directions_leave_those_aside_along_which_nothing_changes():
     wanted = np.array([1.0, 2.0, -0.5, 0.0, 0.0, 0.0]) / np.linalg.norm([1.0, 2.0, -0.5])
     assert abs(main @ wanted) > 0.999
     assert np.linalg.norm(chart.frame, axis=0)[:-1].max() < 0.1
+
+
+def test_points_of_a_chart_reach_farther_along_its_directions_than_a_sample_does():
+    problem = posed(6, lambda axes, t: sp.exp(sum(axes) / 3))
+    plain = Fitting(problem, 0)
+    charted = Fitting(problem, 0, chart=symmetric_chart(problem, plain.compare_points))
+    for few, more in zip(plain.points(200), charted.points(200), strict=True):
+        far = [np.square(charted.chart.along(own.points - 0.5)).sum(axis=1) for own in (few, more)]
+        assert len(more) == int(1.5 * len(few))
+        assert np.median(far[1][len(few) :]) > np.quantile(far[0], 0.9)
+
+
+def test_an_error_in_rare_corners_is_part_of_the_estimate():
+    wind = pb.coordinates(" ".join(f"x{i + 1}" for i in range(10)))
+    u, box = pb.field("u", *wind), pb.Box(*((x, 0, 1) for x in wind))
+    exact = sp.exp(-sum(wind) / 5) * sp.cos(wind[0] - wind[1])
+    inflow = reduce(lambda one, two: one | two, (box.faces(x)[0] for x in wind))
+    source = sum(exact.diff(x) for x in wind) / 10 + exact
+    equation = sp.Eq(sum(u.diff(x) for x in wind) / 10 + u, source)
+    problem = pb.Problem(equation, box, [pb.Dirichlet(u, exact, on=inflow)], exact=exact)
+    solution = pb.solve(problem, tol=1e-4, seed=1)
+    assert solution.true_error(20_000) < 3 * solution.error_estimate
 
 
 def test_a_correction_sees_what_a_chart_hides():

@@ -123,7 +123,7 @@ CLOCKLESS = {
     "wide": lambda: solve_wide(pb.problems.helmholtz(), 1e-14, 0.2, 0, lambda _: None),
     "nonlinear wide": lambda: solve_wide(bratu_unforced(1), 1e-15, 0.1, 0, lambda _: None),
     "method": lambda: with_method(pb.PIELM(nodes=60, activation="sin")),
-    "lines": lambda: pb.solve(evolving.fisher_kpp(), tol=1e-9, budget=0.5),
+    "lines": lambda: pb.solve(evolving.fisher_kpp(), tol=1e-9, budget=0.2),
     "ode": lambda: pb.solve(evolving.lotka_volterra(), tol=1e-7),
     "two ways": lambda: pb.solve(clash(), tol=1e-5, budget=0.2),
 }

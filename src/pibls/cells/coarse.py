@@ -20,8 +20,8 @@ from pibls.cells.outcome import field_sizes
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
-from pibls.cells.state import Values, projected, values_of
-from pibls.cells.tree import Cell, refined
+from pibls.cells.state import Values, Weights, between, projected, values_of
+from pibls.cells.tree import Cell, leaves, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
 from pibls.refinement.patience import TREES
@@ -31,6 +31,10 @@ from pibls.solution.start_states import zero
 
 __all__ = ["Coarse", "CoarseAttempts"]
 
+_REMEDY = (
+    "Check signs and parameters; if it has one, start near it with start=, or come from easier problems with "
+    "continuation=."
+)
 _AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
@@ -77,11 +81,12 @@ class CoarseAttempts:
     budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)
-    reached: float = 1.0
+    # by number of cells, the share of the load at which the branch from zero ends; one where it does not
+    ends: dict[int, float] = field(default_factory=dict)
     reason: str = ""  # message of the first failed attempt
 
     def __post_init__(self) -> None:
-        self.first = self.budget.operations
+        self.first, self.room = self.budget.operations, FIRST * self.budget.left
 
     @property
     def spent(self) -> float:
@@ -112,7 +117,7 @@ class CoarseAttempts:
             return Coarse(best.descent, best.start, failure=self._failure(found), trees=(best.descent.fit.root,))
         remark = self._branches(chosen)
         if chosen.start == "continuation":
-            remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
+            remark = f"It was found by continuation, with more and more of nonlinear terms and data. {remark}".strip()
         trees = tuple(one.descent.fit.root for one in found[: found.index(chosen) + 1])
         return Coarse(chosen.descent, chosen.start, remark, trees=trees)
 
@@ -133,7 +138,7 @@ class CoarseAttempts:
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent for another attempt."""
-        return self.spent / RATE > FIRST * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
+        return self.spent > self.room * RATE or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
@@ -150,18 +155,18 @@ class CoarseAttempts:
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
                 other, swept = self._sweep(root, own, last=level == TREES.window - 1)
                 again = _better(again, other)
-                if swept and starts is None and (again is None or not again.solved) and not self.late:
-                    again = _better(again, self._followed(root))
             rough = again is None or not again.descent.settled or again.descent.residual > NEGLIGIBLE
             if starts is None and level == 0 and rough:
                 again = _better(again, self._thinned(root))
+            if starts is None and not self.late and (again is None or not again.descent.settled):
+                again = _better(again, self._followed(root))
             if again is not None:
                 found.append(again)
                 if again.solved:
                     break
             elif best is None:
                 break
-            if self.late:
+            if self.late or (swept and self._ended):
                 break
         return found
 
@@ -179,28 +184,45 @@ class CoarseAttempts:
         return best, True
 
     def _followed(self, root: Cell) -> Coarse | None:
-        """Continuation: follow the solution of the problem linearised at zero as the nonlinear share grows."""
-        newton = self.newton
-        weights = projected(newton.layout, root, values_from(zero, newton.layout.problem))
-        try:
-            here = newton.descend(root, weights, share=0.0)
-        except PiblsError:
+        """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares."""
+        newton, cells = self.newton, sum(1 for _ in leaves(root))
+        if cells in self.ends:
             return None
-        self.tried.append("continuation")
-        share, length = 0.0, NEGLIGIBLE
+        self.ends[cells] = 1.0
+        last = here = projected(newton.layout, root, values_from(zero, newton.layout.problem))
+        before, share, length, doubles = 0.0, 0.0, NEGLIGIBLE, True
         while share < 1.0 and length >= SLIGHT and not self.late:
             aim = min(1.0, share + length)
-            try:
-                trial = newton.descend(root, here.fit.weights, share=aim, most=MOST_STEPS // 2)
-                followed = trial.settled and trial.residual < VISIBLE
-            except PiblsError:
-                followed = False
-            if followed:
-                share, here, length = aim, trial, 2 * length
+            ahead = between(last, here, 1.0 + (aim - share) / (share - before)) if share > 0.0 else here
+            found, resolved = self._stepped(root, ahead, aim)
+            if found is None:
+                length = MOST * (aim - share)
             else:
-                length /= 2
-        self.reached = share
-        return self.attempt("continuation", root, values_of(newton.layout, here.fit))
+                last, here, before, share = here, dict(found), share, aim
+                length *= 2.0 if doubles else 1.0
+            doubles = found is not None
+        if share == 0.0:
+            return None
+        if length < SLIGHT and resolved:
+            self.ends[cells] = share
+        state = values_of(newton.layout, Fit(root, tuple(here), here))
+        return self.attempt("continuation", root, state)
+
+    def _stepped(self, root: Cell, ahead: Weights, share: float) -> tuple[Weights | None, bool]:
+        """Return the solution for a share of the load near an expected one, if any; and whether cells resolve steps."""
+        try:
+            found = self.newton.descend(root, ahead, share=share, most=MOST_STEPS // 2)
+        except PiblsError:
+            return None, False
+        leaps = share > NEGLIGIBLE and self.newton.apart(ahead, found.fit.weights) > MOST
+        met = found.settled and found.residual < NEGLIGIBLE and not leaps
+        return found.fit.weights if met else None, leaps or found.linear < MOST * found.residual
+
+    @property
+    def _ended(self) -> bool:
+        """Whether the branch of solutions from zero ends before all of the load, on finer cells no later."""
+        *_, coarse, fine = [1.0, 1.0, *(self.ends[cells] for cells in sorted(self.ends))]
+        return coarse < 1.0 and fine < min(1.0, (1.0 + NEGLIGIBLE) * coarse)
 
     def _thinned(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from a larger diffusion, which allows no layers, to the given one."""
@@ -235,26 +257,40 @@ class CoarseAttempts:
             tree, near, trial, levels = root, weights, max(1.0, factor / math.exp(step)), 0
         return None
 
+    def end_beyond(self, root: Cell) -> str:
+        """Say where the branch of solutions from zero ends, if it does on a tree and on a finer one."""
+        # To find out costs no more than the solve did.
+        self.first, self.room = self.budget.operations, self.spent / RATE
+        while not self._ended and not self.late:
+            followed = self._followed(root)
+            if followed is None or min(self.ends.values()) == 1.0:
+                break
+            root = self.finer(followed.descent.fit)
+        return self._end_in_words if self._ended else ""
+
+    @property
+    def _end_in_words(self) -> str:
+        coarse, fine = (100 * self.ends[cells] for cells in sorted(self.ends)[-2:])
+        return (
+            f"Followed from zero, the branch of solutions ends where {fine:.0f} % of nonlinear terms, sources and data "
+            f"are put in ({coarse:.0f} % on coarser cells): it turns back or becomes "
+            f"infinitely steep there. The problem may have no solution. {_REMEDY}"
+        )
+
     def _failure(self, found: list[Coarse]) -> str:
         """Return the sentence that there seems to be no solution, or an empty string.
 
-        There seems to be none if the iteration settles on neither of the last two trees that resolve its linear steps.
+        There seems to be none if the iteration settles on neither of the last two trees that resolve its linear steps,
+        or if the branch of solutions ends before all of the load is put in.
         """
         resolved = [one for one in found if one.resolved]
+        tried = f"No solution was found from {', '.join(self.tried)}"
+        if self._ended:
+            return f"{tried}. {self._end_in_words}"
         if len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
             return ""
-        lost = ""
-        if self.reached < 1.0:
-            lost = (
-                f" Followed from its linear part, the solution is lost where {100 * self.reached:.0f} % of the "
-                "nonlinearity are put in; a branch of solutions may turn back there."
-            )
-        return (
-            f"No solution was found: from {', '.join(self.tried)} the best compromise keeps a relative residual of "
-            f"{min(one.descent.residual for one in resolved):.1g} however fine the cells are. The problem may have no "
-            f"solution.{lost} Check signs and parameters; if it has one, start near it with start=, or come from "
-            "easier problems with continuation=."
-        )
+        kept = f"keeps a relative residual of {min(one.descent.residual for one in resolved):.1g}"
+        return f"{tried}: the best compromise {kept} however fine the cells are. The problem may have none. {_REMEDY}"
 
     def _branches(self, chosen: Coarse) -> str:
         """Search for another solution from larger starts; return a sentence if there is one."""

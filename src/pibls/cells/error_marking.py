@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.measure import TAIL, Decay, shares_of, stacked, tails_of
 from pibls.cells.parts import CellPart
@@ -75,6 +76,31 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
+        last, before = (np.linalg.norm(own / sizes, axis=1) for own in self.decay(fit)[1:3])
+        falls = np.minimum(last / np.where(before > 0, before, 1.0), 1.0)
+        return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
+
+    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
+        """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
+
+        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
+        solution with kept factors grows with the square of the functions of a cell.
+        """
+        tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
+        errors, falls = self.errors(fit, sizes)
+        found: list[tuple[float, int, Splits]] = []
+        for more in range(0, highest_degree(d) - degree + 1, 2):
+            left = errors * falls ** (more / ((1.0 - TAIL) * degree))
+            order = np.argsort(left)
+            parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
+            splits = {part.cell: self.cuts(part.cell, tails[part]) for part in parts if part.cell.is_divisible}
+            cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
+            if more or splits:
+                found.append((cells * math.comb(degree + more + d, d) ** 2.0, more, splits))
+        return min(found, key=lambda own: own[0])[1:] if found else (0, self.splits(fit, sizes)[0])
+
     def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:
         """Return the share of the squared roughness in cells that a finer tree splits."""
         squares = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
@@ -122,13 +148,14 @@ class ErrorMarking:
         goal: float = 1.0,
         most: float = math.inf,
         towards: Mapping[Mark, int] | None = None,
+        given: Splits | None = None,
     ) -> tuple[Cell, float]:
         """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 
         One level halves the error at a crack tip, where it falls most slowly. ``towards`` are levels that are known to
-        be needed.
+        be needed, ``given`` splits of which it is known that they pay.
         """
-        splits, share = self.splits(fit, sizes, most)
+        splits, share = self.splits(fit, sizes, most) if given is None else (given, 1.0)
         root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
         levels |= Counter(towards or {})
         for level in range(max(levels.values(), default=0)):

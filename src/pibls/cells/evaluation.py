@@ -114,7 +114,7 @@ class Evaluation:
     state
         The state at which a nonlinear problem is linearised.
     share
-        Share of the nonlinearity that is kept, beside the linearisation at zero.
+        Share of the load that is put in: of nonlinear terms, sources and data.
     diffusion
         Factor of the linear terms of second and higher order in nonlinear equations.
     problem, equations
@@ -172,19 +172,11 @@ class Evaluation:
         """Return the terms of a statement at points of a part, linearised at the state, and its source."""
         form = statement.form
         if form.is_linear:
-            return self.terms(statement, X, normals, []), form.source_function(X, normals)
+            return self.terms(statement, X, normals, []), self.share * form.source_function(X, normals)
         if self.state is None:
             raise ProblemError("A nonlinear problem has rows only at a state.")
         slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
-        found, source = self._tangent(statement, X, normals, slots)
-        if self.share == 1.0:
-            return found, source
-        nothing = [np.zeros(len(X)) for _ in slots]
-        base, at_base = self._tangent(statement, X, normals, nothing)
-        mixed = [
-            (*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)
-        ]
-        return mixed, self.share * source + (1.0 - self.share) * at_base
+        return self._tangent(statement, X, normals, slots)
 
     def terms(
         self,
@@ -211,13 +203,15 @@ class Evaluation:
         found = self.terms(statement, X, normals, slots)
         # The unknown is the next state, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
-        if self.diffusion != 1.0 and statement.is_equation:
-            found = [
-                (*own[:2], own[2] * self.diffusion if term.order > 1 and not depends else own[2])
-                for own, term, depends in zip(found, statement.form.terms, statement.form.depends, strict=True)
-            ]
-        return found, source
+        source = self.share * np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        diffusion = self.diffusion if statement.is_equation else 1.0
+        if self.share == diffusion == 1.0:
+            return found, source
+        kinds = zip(found, statement.form.terms, statement.form.depends, strict=True)
+        factors = (
+            (own, self.share if depends else diffusion if term.order > 1 else 1.0) for own, term, depends in kinds
+        )
+        return [(*own[:2], own[2] * factor) for own, factor in factors], source
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
         """Return the size of the largest term of every field."""

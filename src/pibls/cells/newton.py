@@ -84,7 +84,8 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
     loop.data = DataRefinement(Rows(newton.layout))
     root = first_tree(loop.data, max(tol, PLAIN))
     given = None if start is None else values_from(given_start(start, problem), problem)
-    coarse = CoarseAttempts(newton, loop.course.budget, seed).solution(root, given)
+    attempts = CoarseAttempts(newton, loop.course.budget, seed)
+    coarse = attempts.solution(root, given)
     if coarse.failure:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
@@ -102,7 +103,12 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
         loop.fitter = newton = richer
     loop.remark = coarse.remark
     solution = loop.run(fit)
-    return replace(solution, diagnostics=replace(solution.diagnostics, iterations=tuple(newton.history)))
+    record = replace(solution.diagnostics, iterations=tuple(newton.history))
+    lost = solution.status == Status.STALLED and (solution.error_estimate or 0.0) >= 1.0 and given is None
+    if lost and np.isfinite(loop.undetermined) and (words := attempts.end_beyond(root)):
+        record = replace(record, message=f"No solution was found. {words}")
+        return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
+    return replace(solution, diagnostics=record)
 
 
 def _carried(newton: NewtonFitter, richer: NewtonFitter, fit: Fit, trees: Sequence[Cell]) -> Fit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import Load
-from pibls.solvers.rotations import Rotations
+from pibls.solvers.rotations import Rotations, Turned
 
 __all__ = ["Lifted", "Repeated"]
 
@@ -38,7 +38,8 @@ class Repeated:
 
     def __post_init__(self) -> None:
         branches = self.solver.branches.of(self.root)
-        self.tree = Factors(Rotations()).of(branches, self.solver.branches.total)
+        tree = Factors(Rotations()).of(branches, self.solver.branches.total)
+        self.tree = replace(tree, batches=tuple(_spelt_out(batch) for batch in tree.batches))
         self._lifted = self.lifted(self.columns)
         numbers = {part: number for number, part in enumerate(self.parts)}
         self._numbers = {batch: [numbers[own.sample] for own in batch.branches] for batch in self._lifted}
@@ -47,7 +48,12 @@ class Repeated:
     def work(self) -> float:
         """Operations of a solution."""
         held = sum(one.size + two.size for one, two in self._lifted.values())
-        return 2.0 * held + 4.0 * sum(batch.factor.size for batch in self.tree.batches)
+        sizes = (
+            batch.factor.size if batch.join else batch.factor.triangle.size + batch.factor.coupling.size
+            for batch in self.tree.batches
+        )
+        # Products with a vector wait for memory.
+        return 4.0 * (held + sum(sizes))
 
     def lifted(self, sources: Sources) -> Lifted:
         """Return the transformed right-hand sides of sources."""
@@ -77,3 +83,10 @@ class Repeated:
             for place, (_, own) in zip(numbers, every, strict=True):
                 result[place] = own[0]
         return result
+
+
+def _spelt_out(batch: Batch) -> Batch:
+    """Return unions with their rotations as matrices; the right-hand sides of parts are transformed once."""
+    if batch.join is None or not isinstance(batch.factor, Turned):
+        return batch
+    return replace(batch, factor=batch.factor.spelt_out())

@@ -12,7 +12,6 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.fitters import highest_degree
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.solve import Fit
@@ -20,11 +19,11 @@ from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened
+from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened, wanted
 from pibls.evolution.cell_stages import CellStages
 from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
-from pibls.evolution.rational import ORDER, longest, pole
+from pibls.evolution.rational import longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
 from pibls.limits import keep
 from pibls.problem import Problem
@@ -57,6 +56,8 @@ class CellEvolution:
     budget: Budget
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
+    _expected: float = 0.0  # error in space of the last solution, as its coefficients tell it
+    _excess: float = 1.0  # how much larger it was
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
@@ -72,23 +73,27 @@ class CellEvolution:
             return ComparedRuns(here, here, np.inf)
         layout, root = self._finer(here)
         self.course.tell("solve", len(here.stages.parts))
-        tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
-        stages = CellStages(self.resolvent, layout, root, self.budget, tol)
-        # Steps on rough cells were longer than the tolerance allows.
-        shorter = max(_SHORTER, here.worst ** (1.0 / (ORDER + 1)))
-        better = along(stages, shortened(here.breaks, shorter))
+        if here.drift > self.tol:
+            # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
+            tol = MOST * self.tol * float(here.errors.max()) / here.drift
+            h = wanted(float(here.breaks[1] - here.breaks[0]), float(here.errors[0]) / tol)
+            better = follow(CellStages(self.resolvent, layout, root, self.budget, tol), h)
+        else:
+            tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
+            stages = CellStages(self.resolvent, layout, root, self.budget, tol)
+            better = along(stages, shortened(here.breaks, _SHORTER))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        if (left := self._left()) <= self.tol and better.worst <= 1.0:
+        if self._expected > 0.0:
+            self._excess = max((gap - here.drift) / self._expected, 1.0)
+        late = _left_in_time(here, better, gap)
+        if (left := self._left() + late) <= self.tol:
             return ComparedRuns(better, here, left)
-        # Shorter steps leave a share of the error in time, a finer tree some of that in space.
         richer = layout is not here.stages.layout
-        return ComparedRuns(
-            here, better, extrapolated(gap, _SHORTER**-ORDER) if richer else extrapolated(gap, fall, FALLS)
-        )
+        return ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
 
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
@@ -98,19 +103,20 @@ class CellEvolution:
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
-        """Return richer cells for a smooth solution, or a finer tree."""
+        """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
         fit, sizes = self._modes(here)
         layout = here.stages.layout
         marker = ErrorMarking(layout)
-        if marker.is_smooth(fit) and layout.reference.degree + 2 <= highest_degree(layout.reference.dimension):
-            return layout.enriched(2), here.stages.root
+        self._expected = float(np.linalg.norm(marker.errors(fit, sizes)[0]))
+        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
+        richer = layout.enriched(more) if more else layout
         rough = [part.volume for part, own in zip(fit.parts, marker.decay(fit).smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:
             # Cells that are too large for a solution tell nothing of its singularities.
-            return layout, layout.trimmed(refined(fit.root, marker.splits(fit, sizes)[0]))
+            return richer, layout.trimmed(refined(fit.root, splits))
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         goal = min(self.tol / max(last, self.tol), 1.0)
-        return layout, marker.refined(fit, sizes, goal)[0]
+        return richer, marker.refined(fit, sizes, goal, given=splits)[0]
 
     def _modes(self, here: CellRun) -> tuple[Fit, FloatArray]:
         """Return the main modes of the solution over time side by side, and the size of the field of each.
@@ -157,6 +163,15 @@ class CellEvolution:
     def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
         return found.better
+
+
+def _left_in_time(here: CellRun, better: CellRun, gap: float) -> float:
+    """Return the error in time of the better one of two solutions, from the errors of their steps.
+
+    These are bounds, which two solutions are closer to each other than if the errors of steps are soon forgotten.
+    """
+    share = better.drift / here.drift if here.drift > 0 else 1.0
+    return min(better.drift, gap * share / (1.0 - share) if share < 1.0 else np.inf)
 
 
 def suits_stages(problem: Problem) -> bool:

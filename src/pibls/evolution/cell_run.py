@@ -30,12 +30,17 @@ class CellRun:
     breaks: FloatArray  # where steps begin and the last one ends
     pieces: FloatArray  # Legendre coefficients on each, shape (steps, degree + 1, parts, fields, functions)
     operations: float  # the work it took
-    worst: float  # the largest error of a step, by the tolerance
+    errors: FloatArray  # of each step, relative, as far as they last
     ended: str = ""  # why it ends before the last time, if it does
 
     def fit(self, times: FloatArray) -> Fit:
         """Return the states at times side by side as the fields of one fit."""
         return self.stages.fit(side_by_side(piecewise(self.breaks, self.pieces, times)))
+
+    @property
+    def drift(self) -> float:
+        """The sum of the errors of all steps."""
+        return float(self.errors.sum())
 
     @property
     def unknowns(self) -> int:
@@ -65,16 +70,24 @@ class _Following:
         self.pieces: list[FloatArray] = []
         self.states = self.stages.initial()
         self.reach = self.stages.sizes(self.states[:, 0])
-        self.worst = 0.0
+        self.errors: list[float] = []
 
     def error(self, step: Step) -> float:
         """Return the relative error at the end of a step."""
         reach, moving = np.maximum(self.reach, self.stages.sizes(step.end[:, 0])), self.stages.moving
         return float((left_out(step.terms[:, moving]) / at_least(reach[moving])).max())
 
-    def accept(self, step: Step, until: float) -> None:
+    def lasting_error(self, step: Step, h: float) -> tuple[float, float]:
+        """Return the relative error of a step over the time that is left, and the share of that which it lasts."""
+        error, (first, last) = self.error(step), self.stages.resolvent.limits
+        if error <= self.stages.tol:
+            return error, 1.0
+        share = math.sqrt(min(self.stages.lasting(h, step) / (last - first), 1.0))
+        return error * share, share
+
+    def accept(self, step: Step, until: float, error: float) -> None:
         """Go on to the end of a step."""
-        self.worst = max(self.worst, self.error(step) / self.stages.tol)
+        self.errors.append(error)
         self.states, self.reach = step.end, np.maximum(self.reach, self.stages.sizes(step.end[:, 0]))
         self.breaks.append(until)
         self.pieces.append(step.series)
@@ -84,14 +97,14 @@ class _Following:
         if not self.pieces:
             # A rough solution is better than none.
             first, last = self.stages.resolvent.limits
-            self.accept(self.stages.rough(first, last - first, self.states), last)
+            self.accept(self.stages.rough(first, last - first, self.states), last, np.inf)
         work = self.stages.budget.operations - self.begun
-        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, self.worst, ended)
+        return CellRun(self.stages, np.array(self.breaks), np.array(self.pieces), work, np.array(self.errors), ended)
 
 
 def follow(stages: CellStages, h: float) -> CellRun:
     """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
-    course, (time, last), before = _Following(stages), stages.resolvent.limits, np.inf
+    course, (time, last), failed = _Following(stages), stages.resolvent.limits, (np.inf, np.inf)
     h = (last - time) / math.ceil((last - time) / h)
     while time < last:
         if h < SETTINGS.cut * (last - stages.resolvent.limits[0]):
@@ -102,23 +115,32 @@ def follow(stages: CellStages, h: float) -> CellRun:
         if step is None:
             h = (last - time) / (2 * round((last - time) / h))
             continue
+        lasting, share = course.lasting_error(step, h)
         # Steps need not be more accurate than cells are.
-        error = course.error(step) / max(stages.tol, stages.roughness(step.end))
-        wanted = h * float(
-            np.clip(FALLS * max(error, 1e-300) ** (-1.0 / (ORDER + 1)), 1.0 / SETTINGS.growth**2, SETTINGS.growth**2)
-        )
+        error = lasting / max(stages.tol, share * stages.unresolved(step.end))
+        longer = wanted(h, error, failed)
         # An error that shorter steps do not lower is that of cells.
-        if 1.0 < error < FALLS * before:
-            h, before = (last - time) / math.ceil((last - time) / min(wanted, h / 2)), error
+        if 1.0 < error < FALLS * failed[1]:
+            h, failed = (last - time) / math.ceil((last - time) / min(longer, h / 2)), (h, error)
             continue
         left = round((last - time) / h) - 1
-        time, before = (time + h if left else last), np.inf
-        course.accept(step, time)
-        steps = math.ceil((last - time) / wanted)
+        time, failed = (time + h if left else last), (np.inf, np.inf)
+        course.accept(step, time, lasting)
+        steps = math.ceil((last - time) / longer)
         # Longer steps need factors of their own, which must pay.
         if steps <= MOST * left and (left - steps) * stages.step_work > stages.factor_work:
             h = (last - time) / steps
     return course.run()
+
+
+def wanted(h: float, error: float, failed: tuple[float, float] = (np.inf, np.inf)) -> float:
+    """Return the length of a step whose error is one, from the error of this length and that of one that failed."""
+    order = ORDER + 1.0
+    if 1.0 < error < failed[1] < np.inf:
+        # Near a sudden start errors fall slowly with the length.
+        order = min(math.log(failed[1] / error) / math.log(failed[0] / h), order)
+    most = SETTINGS.growth**2
+    return h * float(np.clip(FALLS * max(error, 1e-300) ** (-1.0 / order), 1.0 / most**2, most))
 
 
 def along(stages: CellStages, breaks: FloatArray) -> CellRun:
@@ -132,7 +154,7 @@ def along(stages: CellStages, breaks: FloatArray) -> CellRun:
         step = stages.step(start, h, course.states)
         if step is None:
             return course.run(ended=f"no step converges near t = {start:.4g}")
-        course.accept(step, until)
+        course.accept(step, until, course.lasting_error(step, h)[0])
     return course.run()
 
 

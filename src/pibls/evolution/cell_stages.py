@@ -87,6 +87,7 @@ class Step:
     series: FloatArray  # Legendre coefficients of all fields, shape (degree + 1, parts, fields, functions)
     end: States  # all states at its end
     terms: FloatArray  # the size of what each of the last four orders adds to the fields at its end
+    last: States  # what the last order adds to all states
 
 
 def side_by_side(weights: FloatArray) -> FloatArray:
@@ -156,11 +157,11 @@ class CellStages:
         """Which fields have a time derivative."""
         return np.array(self.resolvent.orders) > 0
 
-    def roughness(self, states: States) -> float:
-        """Return the relative size of the part of a state that cells hardly resolve."""
+    def unresolved(self, states: States) -> float:
+        """Return the relative error of a state that its cells cause."""
         weights = states[:, 0, self.moving]
-        found = ErrorMarking(self.layout).rough(self.fit(weights), at_least(self.sizes(weights)))
-        return float(np.sqrt(sum(float(own @ own) for own in found.values())))
+        errors, _ = ErrorMarking(self.layout).errors(self.fit(weights), at_least(self.sizes(weights)))
+        return float(np.linalg.norm(errors))
 
     @property
     def factor_work(self) -> float:
@@ -255,6 +256,13 @@ class CellStages:
         factors = self.factors(h)
         return self._step(self._powers(factors, states, factors.data(time)))
 
+    def lasting(self, h: float, step: Step) -> float:
+        """Return for how long the error of a step lasts: the sum of the squares that further steps leave, times h."""
+        later = self._step(self._powers(self.factors(h), step.last, (None, False))).end
+        before, after = (self.sizes(own[:, 0])[self.moving] for own in (step.last, later))
+        left = float((after / np.maximum(before, 1e-300)).max())
+        return h / (1.0 - left**2) if left < 1.0 else np.inf
+
     def _linearise(self, time: float, states: States) -> None:
         """Linearise varying terms at a state; all factors are made anew."""
         self._factors.clear()
@@ -266,7 +274,7 @@ class CellStages:
         """Return the solution over a step, by iteration with remainders as data; None if that does not converge."""
         assert self._remainders is not None
         factors, times = self.factors(h), time + h * data_nodes()
-        data, tol = factors.data(time), max(self.tol, self.roughness(states))
+        data, tol = factors.data(time), max(self.tol, self.unresolved(states))
         values = np.repeat(states[None, :, 0], ORDER, axis=0)
         before = np.inf
         for number in range(1, SETTINGS.rounds + 1):
@@ -325,4 +333,5 @@ class CellStages:
             found[-1, :, still] = 0.0
             found[:-1, :, still] = np.tensordot(still_weights(), stacked[1:, :, 0][:, :, still], axes=1)
         terms = np.array([self.sizes(own) for own in np.tensordot(term_weights(), stacked[:, :, 0], axes=1)])
-        return Step(found, np.tensordot(end, stacked, axes=1), terms)
+        last = np.tensordot(term_weights()[-1], stacked, axes=1)
+        return Step(found, np.tensordot(end, stacked, axes=1), terms, last)

@@ -77,14 +77,15 @@ def suits_lines(problem: Problem) -> bool:
     """Tell whether lines are tried first.
 
     For what moves nonlinearly, where space has more than one dimension, so that cells in space and time are dear, and
-    where more happens than a network over all of space and time can hold.
+    where more happens than a network over all of space and time can hold. In more than four coordinates that network is
+    the only one that can be afforded.
     """
     return problem.domain.time is not None and problem.once(_suits_lines)
 
 
 def _suits_lines(problem: Problem) -> bool:
     if not problem.is_linear or len(problem.domain.space) > 1:
-        return not problem.is_linear or len(problem.domain.coordinates) <= 4
+        return len(problem.domain.coordinates) <= 4
     evolution = find_evolution(problem) if len(problem.domain.coordinates) < 4 else None
     # Conditions beyond those that are needed are better left to a check than to a compromise.
     return isinstance(evolution, Evolution) and (

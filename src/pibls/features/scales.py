@@ -26,7 +26,7 @@ Scale: TypeAlias = float | Sequence[float]
 FeatureSpec: TypeAlias = tuple[str | Activation, int, Scale]
 EnhancementSpec: TypeAlias = tuple[str | Activation, int, float]
 
-_SMALLEST_SCALE, _LARGEST_SCALE = 1e-6, 1e6
+SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 _BOX_DIMENSIONS = 4
 _SPARSE_SPREAD = (0.5, 3.0)
 _STEEPEST, _TILT = 3.0, 0.2
@@ -196,9 +196,9 @@ def _axis_scales(scale: Scale, dimension: int, owner: str) -> FloatArray:
 def _check_scale(value: object, owner: str) -> float:
     """Refuse spreads at which nodes are constant, or noise, to double precision."""
     spread = check_number("scale", value, owner, minimum=0.0, exclusive=True, error=FeatureError)
-    if not _SMALLEST_SCALE <= spread <= _LARGEST_SCALE:
+    if not SMALLEST_SCALE <= spread <= LARGEST_SCALE:
         raise FeatureError(
-            f"The 'scale' of {owner} must be between {_SMALLEST_SCALE:g} and {_LARGEST_SCALE:g}. "
+            f"The 'scale' of {owner} must be between {SMALLEST_SCALE:g} and {LARGEST_SCALE:g}. "
             f"Got {shorten(value)} instead. It is the number of radians across half the domain, usually 1 to 20."
         )
     return spread

@@ -31,6 +31,11 @@ class Turned(Factor):
         some = super().taken(which)
         return Turned(some.triangle, some.coupling, some.front, tuple(self.reflectors[k] for k in which))
 
+    def spelt_out(self) -> Factor:
+        """Return the same with rotations as matrices, for many right-hand sides one after the other."""
+        turns = np.stack([lapack.dorgqr(*own, 64 * len(own[1]))[0].T for own in self.reflectors])
+        return SpeltOut(self.triangle, self.coupling, self.front, turns)
+
     def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
         count, given, sides = right.shape
@@ -47,9 +52,28 @@ class Turned(Factor):
         return self.up(np.concatenate([load.equation, load.rows, load.heavy], axis=1))
 
 
+@dataclass(frozen=True, eq=False)
+class SpeltOut(Factor):
+    """Branches whose rows are rotated by matrices."""
+
+    turns: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return super().size + self.turns.size
+
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
+        found = self.turns[:, :, : right.shape[1]] @ right
+        return found[:, : self.own], found[:, self.own :]
+
+
 def _turned(columns: FloatArray, scales: FloatArray, right: FloatArray) -> FloatArray:
     """Return rotated right-hand sides of rows; rows beyond those given have none."""
     every = np.zeros((len(columns), right.shape[1]), order="F")
+    if not right.any():
+        return every[: columns.shape[1]]
     every[: len(right)] = right
     found = lapack.dormqr("L", "T", columns, scales, every, 64 * max(64, right.shape[1]), overwrite_c=True)[0]
     return np.asarray(found[: columns.shape[1]])

@@ -41,6 +41,11 @@ class Chart:
         """Number of directions."""
         return int(self.frame.shape[1])
 
+    def along(self, X: FloatArray) -> FloatArray:
+        """Return how far points, which are centred, lie along each direction from their mean."""
+        Y = X if self.reduction is None else self.reduction.coordinates(X)
+        return np.asarray((Y - Y.mean(axis=0)) @ self.frame)
+
     def network(self, center: FloatArray, groups: Sequence[FeatureGroup]) -> BroadNetwork:
         """Return a network of groups that were drawn along the directions."""
         own = tuple(replace(group, weights=self.frame @ group.weights) for group in groups)

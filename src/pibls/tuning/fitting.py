@@ -13,7 +13,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.scales import draw_features, draw_sparse_features
-from pibls.geometry import Points
+from pibls.geometry import Points, PointSet
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
@@ -48,7 +48,9 @@ class Fitting:
     seed: int
     device: Any = None
     chart: Chart | None = None
-    drawn: dict[tuple[int, str], Points] = field(default_factory=dict, repr=False)  # points that were drawn before
+    drawn: dict[tuple[int, str, Chart | None], Points] = field(
+        default_factory=dict, repr=False
+    )  # points that were drawn before
 
     @property
     def dimension(self) -> int:
@@ -73,16 +75,35 @@ class Fitting:
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
         share = 1.0 if self.dimension <= FEW_AXES else MOST  # the boundary has as many
-        return self._sampled(max(20, int(share * ROWS_PER_NODE * nodes)), f"points of {nodes} nodes")
+        count, purpose = max(20, int(share * ROWS_PER_NODE * nodes)), f"points of {nodes} nodes"
+        if self.chart is None:
+            return self._sampled(count, purpose)
+        key = count, purpose, self.chart
+        if key not in self.drawn:
+            few, many = self._sampled(count, purpose), self._sampled(int(count / NEGLIGIBLE), purpose)
+            picked = {id(own): self._reaching(own, most, self.chart) for own, most in zip(few, many, strict=True)}
+            self.drawn[key] = Points(tuple(picked[id(own)] for own in few))
+        return self.drawn[key]
+
+    def _reaching(self, few: PointSet, many: PointSet, chart: Chart) -> PointSet:
+        """Return some points, and half as many more: the farthest of many others along the directions of a chart.
+
+        In many dimensions hardly any point of a sample lies near a corner, where a network fitted to it extrapolates.
+        """
+        if few.weights is not None or len(many) <= len(few):
+            return few
+        far = np.square(chart.along(many.points - self.problem.domain.bounds.mean(axis=1))).sum(axis=1)
+        return few.joined(many.picked(np.argsort(-far)[: int(MOST * len(few))]))
 
     def _sampled(self, count: int, purpose: str) -> Points:
         # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
         boundary, initial = (None, None) if self.dimension <= FEW_AXES else (count, count // 4)
-        if (count, purpose) not in self.drawn:
+        key = count, purpose, None
+        if key not in self.drawn:
             seed = self.seed_for(purpose)
             drawn = Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
-            self.drawn[count, purpose] = drawn
-        return self.drawn[count, purpose]
+            self.drawn[key] = drawn
+        return self.drawn[key]
 
     def network(self, blocks: Sequence[Block]) -> BroadNetwork:
         """Draw a network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
@@ -134,7 +155,9 @@ class Fitting:
     @cached_property
     def compare_points(self) -> FloatArray:
         """Points at which solutions are compared."""
-        return interior_points(self.problem.domain, COMPARED, "kronecker", self.seed_for("compared"))
+        # In many dimensions most of an error may lie in corners that hardly any point comes near.
+        count = COMPARED if self.dimension <= FEW_AXES else int(COMPARED / NEGLIGIBLE)
+        return interior_points(self.problem.domain, count, "kronecker", self.seed_for("compared"))
 
     def distance(self, one: Solution, two: Solution) -> float:
         """Return the relative L2 distance of two solutions; with several fields, the largest.

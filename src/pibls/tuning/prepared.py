@@ -25,13 +25,12 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import NEGLIGIBLE, POINTS
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -151,6 +150,8 @@ class Prepared:
 
     def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
         """Return solutions of problems that differ in their data alone."""
+        if not any(_changed(self.problem, problem) for problem in problems):
+            return [self.solution] * len(problems)
         again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
         return [
             made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
@@ -260,19 +261,16 @@ class Prepared:
     @property
     def _general(self) -> list[sp.Expr]:
         """Sources that are not special in any way, as large as those of the problem."""
-        found, rng = self._found, np.random.default_rng((self.seed, 11))
-        assert found is not None
-        root, coordinates = found[0].fit_layout.root, self.problem.domain.coordinates
+        rng, one = np.random.default_rng((self.seed, 11)), self._own_trees.pair.one
+        root, coordinates = one.solver.layout.root, self.problem.domain.coordinates
         local = [(own - low) / size for own, low, size in zip(coordinates, root.low, root.size, strict=True)]
         monomials = [sp.Integer(1), *local, *(one * two for one, two in combinations_with_replacement(local, 2))]
-        X = root.low + root.size * kronecker(POINTS, len(local))
-        sizes = [float(np.abs(own.form.source_function.where_real(X)).max()) or 1.0 for own in self.problem.statements]
-        count = len(self.problem.equations)
-        weights = rng.uniform(0.5, 1.5, (count, len(monomials)))
-        return [
-            size * sum(w * m for w, m in zip(own, monomials, strict=True))
-            for size, own in zip(sizes, weights, strict=False)
-        ]
+        found = []
+        for statement in self.problem.statements[: len(self.problem.equations)]:
+            size = float(np.abs(one.points[id(statement.form)][2]).max()) or 1.0
+            weights = rng.uniform(0.5, 1.5, len(monomials))
+            found.append(size * sp.Add(*(w * m for w, m in zip(weights, monomials, strict=True))))
+        return found
 
 
 class _Miss(Enum):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from pibls.features.scales import LARGEST_SCALE, SMALLEST_SCALE
+
 Scale = tuple[float, ...]
 _LADDER = tuple(0.75 * 2.0**power for power in range(7))
 _STEPS = (2.0, 1.4)
@@ -62,7 +64,8 @@ def refine_scale(
     for factor in (1.0 / step, step):
         while score(scale) > enough:
             further = tuple(value * factor if axis in axes else value for axis, value in enumerate(scale))
-            if score(further) >= score(scale):
+            drawable = all(SMALLEST_SCALE <= value <= LARGEST_SCALE for value in further)
+            if not drawable or score(further) >= score(scale):
                 break
             scale = further
     return scale
