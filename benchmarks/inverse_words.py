@@ -1,6 +1,7 @@
 """Whether inverse problems end with the right word: problems written from the documentation, over seeds of noise.
 
-    python -m benchmarks.inverse_words [--half open|aside] [--seeds 3] [--only NAME ...] [--out FILE] [--processes N]
+    python -m benchmarks.inverse_words [--half open|aside|more|more_aside] [--seeds 3] [--only NAME ...]
+    [--out FILE] [--processes N]
 
 Every solve is a row: told right, told wrong without a warning ("silent"), or warned of without need ("alarm"); how
 many intervals hold the truth; the largest error in deviations, or relative where data are exact; seconds of the
@@ -20,12 +21,18 @@ import numpy as np
 import pibls as pb
 from benchmarks.runner import warm_up
 from benchmarks.sets.inverse_aside import inverse_aside
+from benchmarks.sets.inverse_more import inverse_more, inverse_more_aside
 from benchmarks.sets.inverse_open import inverse_open
 from benchmarks.sets.meters import Inverse, Mode
 from benchmarks.spread import resumed
 from pibls.runtime import blas_threads
 
-HALVES = {"open": inverse_open, "aside": inverse_aside}
+HALVES = {
+    "open": inverse_open,
+    "aside": inverse_aside,
+    "more": inverse_more,
+    "more_aside": inverse_more_aside,
+}
 _FAR, _EXACT = 5.0, 1e-4  # deviations, and the relative error where data are exact, that no right answer has
 Job = tuple[str, str, Mode, int]
 
@@ -62,7 +69,7 @@ def solved(job: Job) -> Row:
         seconds = time.process_time() - begun
     words = str(solution.diagnostics.message)
     if case.expected != "converged":
-        right = solution.status != "converged" and case.told in words
+        right = solution.status == case.expected and case.told in words
         verdict = "right" if right else "silent" if solution.status == "converged" else "wrong word"
         return Row(*job, case.expected, str(solution.status), verdict, 0, 0, np.nan, seconds, words)
     held, intervals, off = judged(case, mode, solution, dict(problem.truth or {}))

@@ -103,7 +103,7 @@ class Fluxes:
         given, both = self._given_fluxes[i], (face.below, face.above)
         if given is not None and not given.form.is_linear:
             # They depend on the state, and may be equal at this one.
-            switching = self.rows.analysis.switching
+            switching = self.rows.layout.tree_domain.switching
             assert switching is not None
             below, above = (switching.branch(self.rows.traces.inward(part, face)) for part in both)
             return not np.array_equal(below, above)
@@ -357,7 +357,7 @@ class Fluxes:
     @cached_property
     def switches(self) -> bool:
         """Whether data jump across a plane anywhere."""
-        switching = self.rows.analysis.switching
+        switching = self.rows.layout.tree_domain.switching
         return switching is not None and bool(len(switching.planes))
 
 

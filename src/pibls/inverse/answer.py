@@ -95,25 +95,29 @@ class Answer:
         deviations = np.sqrt(np.diag(self.covariance))
         return float((np.abs(self.shift) / np.maximum(deviations, 1e-300)).max(initial=0.0))
 
+    @property
+    def moved(self) -> float:
+        """The largest shift by the error of solutions, as a share of the size of an unknown."""
+        sizes = np.where(self.coordinates.logarithmic, 1.0, np.maximum(np.abs(self.found.place.point), 1e-300))
+        return float((np.abs(self.shift) / sizes).max(initial=0.0))
+
     @cached_property
     def undetermined(self) -> Undetermined:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes, vector = self.coordinates.sizes(place.point), self.coordinates.vector(place.point)
-        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SMALLEST)
         # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
-        reach = self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
-        wrong = 0.0 if self.accuracy is not None else doubt * reach
-        seen = replace(place, slopes=np.where(np.abs(place.slopes) > wrong, place.slopes, 0.0))
-        rows = self.weighed.rows(seen)[0] * sizes
+        doubt = SETTINGS.accuracy * self._inaccuracy if self.accuracy is None else 0.0
+        reach = doubt * self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
+        waves = np.arange(len(vector)) >= numbers
+        seen = replace(place, slopes=np.where(waves & (np.abs(place.slopes) <= reach), 0.0, place.slopes))
+        rows, rates = self.weighed.rows(seen)[0] * sizes, self.coordinates.rates(place.point) * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
         basis = _basis(np.column_stack([others, self._resized(rows)]))
         alone, own = own, own - basis @ (basis.T @ own)
-        doubtful = doubt * self.measurements.sizes / self.weighed.noise
-        accuracy = float(np.linalg.norm(doubtful)) if len(place.residual) else 0.0
-        accuracy = accuracy if self.accuracy is None else self.accuracy
-        rates = self.coordinates.rates(place.point) * sizes
+        wrong = (reach * sizes / self.weighed.noise[:, None])[:, :numbers]
+        wrong = wrong if self.accuracy is None else self.accuracy * np.eye(numbers)
         logarithmic = self.coordinates.logarithmic[:numbers]
 
         def change(moved: FloatArray) -> float:
@@ -124,21 +128,25 @@ class Answer:
             gap = self.weighed.rows(there)[1] - self.weighed.rows(place)[1]
             return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
 
-        replaced = np.linalg.norm(alone, axis=0) > max(accuracy, 1.0)
+        replaced = np.linalg.norm(alone, axis=0) > np.maximum(np.linalg.norm(wrong, axis=0), 1.0)
         found = find_undetermined(
-            own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
+            own, wrong, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
         )
-        found = replace(
-            found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy / SETTINGS.accuracy))
-        )
+        found = replace(found, remarks=(*found.remarks, *self._open_functions(rows / sizes)))
         if not found.remarks or not self.misfits:
             return found
         ended = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self._names, vector, strict=False))
         first, *more = (f"There the{remark.removeprefix('The')}" for remark in found.remarks)
         return replace(found, remarks=(f"The search ended at {ended}. {first}", *more))
 
-    def _open_functions(self, rows: FloatArray, accuracy: float) -> Iterator[str]:
+    @property
+    def _inaccuracy(self) -> float:
+        """The estimated error of solutions, as far as that is above round-off."""
+        return max(self.forward.solution.error_estimate or 0.0, SMALLEST)
+
+    def _open_functions(self, rows: FloatArray) -> Iterator[str]:
         """Yield a remark on every function that the data determine up to a constant."""
+        accuracy = float(np.linalg.norm(self._inaccuracy * self.measurements.sizes / self.weighed.noise))
         point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.residual))
         for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
             waves = slice(span.start + 1 - len(self._names), span.stop - len(self._names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -34,7 +34,7 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits, first, begun = self.fits, list[Descent](), self.fits.budget.left
+        fits, first = self.fits, list[Descent]()
 
         def tried(start: FloatArray) -> Descent | None:
             if start is fits.coordinates.start:
@@ -51,8 +51,7 @@ class Attempts:
                 "unknown('k', start=1.0), and bounds where it has one."
             )
         if fits.is_good(best):
-            # Other values are looked for with as much work as those found took.
-            self._look_elsewhere(best, begun - fits.budget.left)
+            self._look_elsewhere(best)
             if self._turns(best) > 1.0 and (slower := self._slower(best)) is not None:
                 self._compare(best, slower)
         return best
@@ -95,18 +94,23 @@ class Attempts:
         size = float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
         return 0.0 if self.fits.is_good(found) else size
 
-    def _look_elsewhere(self, found: Descent, most: float) -> None:
-        """Look for other values that fit as well, with so much work: images, and any between two bounds."""
-        fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(most=most))
-        found, measurements = replace(found, forward=forward), fits.measurements(forward)
+    def _look_elsewhere(self, found: Descent) -> None:
+        """Look for other values that fit as well, as long as they may: images, and any between two bounds."""
+        fits, forward, measurements = self.fits, found.forward, self.fits.measurements(found.forward)
         images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
         between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
         for number, start in enumerate([*images, *between]):
             here = None if forward.is_spent else place_at(forward, measurements, start, None)
-            if here is not None and number >= len(images):
-                here = self._few_steps(found, here).place
-            if here is not None and self._may_fit(found, here):
-                self._compare(found, search(forward, measurements, here))
+            if here is None:
+                continue
+            other = Descent(forward, here, settled=False)
+            other = other if number < len(images) else self._few_steps(found, here)
+            for _ in range(SETTINGS.starts):
+                if other.settled or forward.is_spent or not self._may_fit(found, other.place):
+                    break
+                other = self._few_steps(found, other.place)
+            if self._may_fit(found, other.place):
+                self._compare(found, search(forward, measurements, other.place, nearby=True))
 
     def _mirrors(self) -> dict[int, list[float]]:
         """Return where numbers that are places may be mirrored: in the middle of the domain, or of the measurements.
@@ -138,13 +142,20 @@ class Attempts:
 
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
-        vector = self.fits.coordinates.vector(other.place.point)
-        known = any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous)
         weighed = self.fits.plain(found.forward.tol).weighed(found.place.residual)
-        worse = weighed.misfit(other.place) - weighed.misfit(found.place)
         self.fits.starts += 1
-        if worse <= SETTINGS.sure**2 and self.fits.is_good(other) and self._apart(found, other) and not known:
-            self.ambiguous.append(vector)
+        if not (self.fits.is_good(other) and self._apart(found, other)):
+            return
+        vector = self.fits.coordinates.vector(other.place.point)
+        if any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous):
+            return
+        if weighed.misfit(other.place) > (most := weighed.misfit(found.place) + SETTINGS.sure**2):
+            # Cells or features that were made for the values found may not be as good at others.
+            own = self.fits.settled(other.place.point, self.tol, None)
+            if own is None or weighed.misfit(own.place) > most or not self._apart(found, own):
+                return
+            vector = self.fits.coordinates.vector(own.place.point)
+        self.ambiguous.append(vector)
 
     def _apart(self, one: Descent, two: Descent) -> bool:
         """Whether two estimates differ in a direction the data determine."""

@@ -14,12 +14,10 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
-from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
 from pibls.newton import End, descend
-from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
 
@@ -85,22 +83,47 @@ class _Step:
 
 
 def step_from(
-    rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates, reach: float = 1.0
+    rows: FloatArray, right: FloatArray, damping: float, here: Place, measurements: Measurements, reach: float = 1.0
 ) -> _Step:
-    """Return a damped step, taken no farther than the model is to be trusted: the more where it foretold the last."""
+    """Return a damped step, no part of which is longer than the model is to be trusted: more if it foretold the last.
+
+    It leaves directions alone that only errors of the sensitivities make visible.
+    """
+    coordinates, count = measurements.coordinates, len(here.point)
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.maximum(sizes, SETTINGS.coarse * max(float(sizes.max(initial=0.0)), 1e-300))
-    scaled, own = rows / sizes, right
-    if damping:
-        scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
-        right = np.concatenate([right, np.zeros(len(sizes))])
-    full = -np.linalg.lstsq(scaled, right, rcond=ROUNDING)[0] / sizes
-    free = ~(((here.point <= coordinates.low) & (full < 0)) | ((here.point >= coordinates.high) & (full > 0)))
-    full = np.where(free, full, 0.0)
-    limits = np.where(coordinates.logarithmic, SETTINGS.longest, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
-    taken = full / max(1.0, float((np.abs(full) / limits).max(initial=0.0)))
-    promised, hoped = (float(-2.0 * own @ change - change @ change) for change in (rows @ taken, rows @ full))
-    return _Step(taken, full, promised, hoped, float(own @ own))
+    scaled = np.vstack([rows / sizes, np.sqrt(damping) * np.eye(count)])
+    target = np.concatenate([right, np.zeros(count)])
+    longest = np.where(coordinates.logarithmic, SETTINGS.longest, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
+    low, high = coordinates.low - here.point, coordinates.high - here.point
+    full = _limited(
+        scaled, target, np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0), measurements.wrong
+    )
+    taken = _limited(
+        scaled, target, sizes * np.maximum(low, -longest), sizes * np.minimum(high, longest), measurements.wrong
+    )
+    full, taken = full / sizes, taken / sizes
+    promised, hoped = (float(-2.0 * right @ change - change @ change) for change in (rows @ taken, rows @ full))
+    return _Step(taken, full, promised, hoped, float(right @ right))
+
+
+def _limited(rows: FloatArray, right: FloatArray, low: FloatArray, high: FloatArray, wrong: float) -> FloatArray:
+    """Return a step of least squares between limits: a part that is beyond ends there, and others make up for it.
+
+    >>> _limited(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([-4.0, -1.0]), np.full(2, -1.0), np.ones(2), 1e-12)
+    array([1., 0.])
+    """
+    step, free = np.zeros(len(low)), np.ones(len(low), dtype=bool)
+    while free.any():
+        rest = right + rows[:, ~free] @ step[~free]
+        step[free] = -np.linalg.lstsq(rows[:, free], rest, rcond=wrong)[0]
+        # How much of each part is beyond its limit.
+        shares = np.where(free & (step != 0), 1.0 - np.clip(step, low, high) / np.where(step != 0, step, 1.0), 0.0)
+        worst = int(np.argmax(shares))
+        if shares[worst] <= 0:
+            break
+        step[worst], free[worst] = np.clip(step[worst], low[worst], high[worst]), False
+    return step
 
 
 @dataclass(frozen=True)
@@ -145,7 +168,7 @@ class _Search:
         """Weigh measurements by the residuals at a place; solve for the step."""
         weighed = self.measurements.weighed(here.residual)
         rows, right = weighed.rows(here)
-        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.measurements.coordinates))
+        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.measurements))
 
     def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
@@ -159,7 +182,7 @@ class _Search:
         hopeful, self.last = model.whole.is_hopeful(self.last), model.whole.promised
         before = model.weighed.misfit(here)
         while self.damping < self.rule.most:
-            step = step_from(model.rows, model.right, self.damping, here, self.measurements.coordinates, self.reach)
+            step = step_from(model.rows, model.right, self.damping, here, self.measurements, self.reach)
             if step.promised <= self.rule.enough * SLIGHT and not hopeful:
                 return None
             there = self._trial(here, step)

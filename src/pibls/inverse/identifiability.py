@@ -26,7 +26,7 @@ class Undetermined:
 
 def find_undetermined(
     rows: FloatArray,
-    accuracy: float,
+    wrong: FloatArray,
     names: tuple[str, ...],
     vector: FloatArray,
     rates: FloatArray,
@@ -34,24 +34,26 @@ def find_undetermined(
     change: Callable[[FloatArray], float],
     replaced: BoolArray | None = None,
 ) -> Undetermined:
-    """Find directions that the rows of a step do not see, by more than the solver's errors.
+    """Find directions that the rows of a step see by no more than their own errors.
 
     The rows are those of the numbers in units of the noise, priors included and what unknown functions can make up for
-    taken out, in coordinates without units. ``rates`` are the derivatives of numbers by their coordinates, ``change``
-    tells how much predictions change with the numbers, in units of the noise, and ``replaced`` which numbers data would
-    depend on if there were no unknown functions. Rows alone cannot tell a product from a sum.
+    taken out, in coordinates without units; ``wrong`` says how large their errors may be. ``rates`` are the derivatives
+    of numbers by their coordinates, ``change`` tells how much predictions change with the numbers, in units of the
+    noise, and ``replaced`` which numbers data would depend on if there were no unknown functions. Rows alone cannot
+    tell a product from a sum.
 
     >>> rows, values, signs = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([3.0, 3.0]), np.array([True, True])
-    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] * v[1] - 9)).remarks
+    >>> errors = np.full((2, 2), 1e-6)
+    >>> find_undetermined(rows, errors, ("k", "c"), values, values, signs, lambda v: abs(v[0] * v[1] - 9)).remarks
     ('The data do not determine k and c: only k*c = 9 is determined.',)
-    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] + v[1] - 6)).remarks
+    >>> find_undetermined(rows, errors, ("k", "c"), values, values, signs, lambda v: abs(v[0] + v[1] - 6)).remarks
     ('The data do not determine k and c: only k + c = 6 is determined.',)
     """
     count = len(names)
     if not count:
         return Undetermined(np.zeros(0, dtype=bool), ())
     _, sizes, directions = np.linalg.svd(np.vstack([rows, np.zeros((count, count))]), full_matrices=False)
-    unseen = sizes <= max(accuracy, 1.0 / SETTINGS.largest)
+    unseen = sizes <= np.maximum(np.linalg.norm(wrong @ np.abs(directions.T), axis=0), 1.0 / SETTINGS.largest)
     found = np.zeros(count, dtype=bool)
     remarks, open_ones = [], []
     for group in _groups(directions[unseen]):
@@ -72,8 +74,9 @@ def find_undetermined(
         def is_unseen(moved: FloatArray, own: Any = own, steepest: float = steepest) -> bool:
             everything = vector.copy()
             everything[own] = moved
-            length = float(np.linalg.norm((everything - vector) / rates))
-            return change(everything) <= max(VISIBLE * steepest * length, accuracy)
+            step = np.abs(everything - vector) / rates
+            least = float(np.linalg.norm(wrong @ step))
+            return change(everything) <= max(VISIBLE * steepest * float(np.linalg.norm(step)), least)
 
         candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)
         kept = next((text for text, moves in candidates if all(map(is_unseen, moves))), "")

@@ -37,6 +37,11 @@ class Measurements:
     left_out: tuple[float, ...] = ()  # standard deviation of what every unknown function has beyond its basis
     taken: float = 0.0  # how many degrees of freedom fields took that measurements helped to determine
 
+    @property
+    def wrong(self) -> float:
+        """Share of measurements that predictions are wrong by at least."""
+        return max(self.floor, ROUNDING)
+
     @cached_property
     def kept(self) -> BoolArray:
         """Which rows are not left aside."""
@@ -92,18 +97,23 @@ class Measurements:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         slopes = np.vstack([own for _, own in found])
-        # Where an unknown is out of reach, solutions change with it by their errors alone.
-        least = max(self.floor, ROUNDING) * self.reach(response, vector)
-        slopes = np.where(np.abs(slopes) > least, slopes, 0.0)
+        reach = self.reach(response, vector)
+        for span in self.spans:
+            # Where an unknown is out of reach, solutions change with it by their errors alone.
+            seen = np.linalg.norm(slopes[span], axis=0) > self.wrong * np.linalg.norm(reach[span], axis=0)
+            slopes[span] = np.where(seen, slopes[span], 0.0)
         return np.concatenate([values for values, _ in found]) - self.targets, slopes
 
     def reach(self, response: Response, vector: FloatArray) -> FloatArray:
-        """Return the largest sensitivity of each measured quantity to each unknown, anywhere in the domain."""
+        """Return the largest sensitivity of each measured quantity to each unknown, anywhere in the domain.
+
+        Of averages, it is the largest one among those measured.
+        """
         found = np.zeros((len(self.targets), self.parametric.size))
         for statement, span in self.sets:
-            if isinstance(statement.place, AtPoints):
-                slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
-                found[span] = np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0)
+            elsewhere = self._about if isinstance(statement.place, AtPoints) else None
+            slopes = np.abs(predicted(self.parametric, statement, response, vector, elsewhere).slopes)
+            found[span] = np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0)
         return found
 
     @cached_property
@@ -120,15 +130,14 @@ class Measurements:
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
-        share = max(self.floor, ROUNDING)
-        return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
+        return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= self.wrong**2)
 
     def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
         """Return the noise of every row, found from residuals where it is not given.
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
-        noise = max(self.floor, ROUNDING) * self.sizes
+        noise = self.wrong * self.sizes
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes
@@ -229,7 +238,8 @@ def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) ->
     """Return the probability with which noise makes residuals of neighbours as much alike as they are.
 
     Residuals e are in units of the noise, and their covariance is I − Q Qᵀ for the ``leverage`` Q. The measure of
-    likeness is eᵀ W e / eᵀ e, where W falls exponentially with the distance of two measurements.
+    likeness is eᵀ W e / eᵀ e, where W falls exponentially with the distance of two measurements: over the spacing of
+    neighbours, and over the geometric mean of that and the extent of all. Either may show a pattern.
 
     >>> place = np.linspace(0, 1, 20)[:, None]
     >>> measured = Statement("u", 0, None, AtPoints(place))
@@ -246,11 +256,15 @@ def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) ->
     extent = np.ptp(X, axis=0)
     X = X / np.where(extent > 0, extent, 1.0)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
-    weights = np.exp(-distances / SETTINGS.related)
+    spacing = float(np.mean(np.where(distances > 0, distances, np.inf).min(axis=1))) if extent.any() else 1.0
     squares, vectors = np.linalg.eigh(np.eye(len(own)) - Q @ Q.T)
     root = vectors * np.sqrt(np.maximum(squares, 0.0))
-    likeness = float(e @ weights @ e / (e @ e))
-    return _positive(np.linalg.eigvalsh(root.T @ weights @ root - likeness * root.T @ root))
+    found = []
+    for range_ in (spacing, np.sqrt(spacing)):
+        weights = np.exp(-distances / range_)
+        likeness = float(e @ weights @ e / (e @ e))
+        found.append(_positive(np.linalg.eigvalsh(root.T @ weights @ root - likeness * root.T @ root)))
+    return 1.0 - (1.0 - min(found)) ** len(found)
 
 
 def _positive(values: FloatArray) -> float:

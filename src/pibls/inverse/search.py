@@ -94,7 +94,14 @@ class Search:
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
         least = NEGLIGIBLE * found.noise if self.fits.parametric.bases else 0.0
-        return found.estimate <= NEGLIGIBLE and (found.forward.tol <= self.fits.tol or found.forward.error <= least)
+        enough = found.forward.tol <= self.fits.tol or found.forward.error <= least
+        return enough and (
+            found.estimate <= NEGLIGIBLE or (self._is_exact(found) and found.moved <= SLIGHT * self.fits.tol)
+        )
+
+    def _is_exact(self, found: Answer) -> bool:
+        """Tell whether data have no noise but errors of solutions."""
+        return found.rms <= SETTINGS.accuracy * found.forward.tol and not self.fits.parametric.bases
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -110,8 +117,11 @@ class Search:
     def finer(self, found: Answer) -> Descent | None:
         """Return the unknowns by more accurate solutions, if they can be had."""
         before, finest, place = found.forward.tol, self._finest(found.forward), found.found.place
-        leap = found.rms <= SETTINGS.accuracy * before and not self.fits.parametric.bases
-        tol = finest if leap else max(finest, min(self.fits.tol, before * SLIGHT))
+        tol = min(self.fits.tol, before * SLIGHT)
+        if self._is_exact(found) and found.moved > 0:
+            # Unknowns that exact data determine have two digits more than solutions.
+            tol = min(self.fits.tol, NEGLIGIBLE * before * SLIGHT * self.fits.tol / found.moved)
+        tol = max(finest, tol)
         return self.fits.settled(place.point, tol, place.response)
 
     def _finest(self, forward: Forward) -> float:

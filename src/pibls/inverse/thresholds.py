@@ -15,7 +15,6 @@ class InverseSettings:
     nonlinear: float = 0.2  # change of a logarithm, or of a share of a scale, that linear models do not follow
     sure: float = 4.0  # standard deviations beyond which chance explains nothing: one in 16 000
     chance: float = 1e-3  # probability below which a pattern of residuals is no chance
-    related: float = 0.1  # distance, as a share of the extent of measurements, over which errors of a model are alike
     huber: float = 1.345  # standard deviations beyond which outliers count by their size: 95 % efficient (Huber)
     away: float = 2.0  # standard deviations of the first look beside the best fit: about where 95 % end
     settled: float = 0.3  # standard deviations that numbers may move by on a finer tree, found together with fields
