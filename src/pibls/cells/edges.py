@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.line_quadrature import LINES
-from pibls.cells.surface import STEP, pieces
+from pibls.cells.surface import pieces
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.part import Part
@@ -26,6 +26,7 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
 _MOST = 128  # largest number of rows for blunt edges
+_RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
 
 
 def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
@@ -67,7 +68,7 @@ def _share(shape: Region, edge: FloatArray) -> float:
     way = edge[1] - edge[0]
     one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
     one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))
-    around = edge.mean(axis=0) + STEP * shape.thickness * _circle(one, two)
+    around = edge.mean(axis=0) + _RADIUS * shape.thickness * _circle(one, two)
     return float((shape.level(around) > 0.0).mean())
 
 
@@ -79,7 +80,7 @@ def _circle(one: FloatArray, two: FloatArray) -> FloatArray:
 def _parting(shape: Region, edge: FloatArray) -> list[int]:
     """Return the axes across which a cut through an edge separates its two faces."""
     axes = np.flatnonzero(edge[0] == edge[1])
-    steps = STEP * shape.thickness * np.eye(3)[axes[::-1]]
+    steps = _RADIUS * shape.thickness * np.eye(3)[axes[::-1]]
     ahead, behind = (shape.level(edge.mean(axis=0) + sign * steps) > 0.0 for sign in (1.0, -1.0))
     return [int(axis) for axis in axes[ahead != behind]]
 
@@ -202,9 +203,9 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
     def ends(t: FloatArray) -> BoolArray:
         kept, within = [], []
-        for side in (np.full(len(t), at - STEP), np.full(len(t), at + STEP)):
+        for side in (np.full(len(t), at - _RADIUS), np.full(len(t), at + _RADIUS)):
             X, normals, _ = patch.at(np.stack([side, t] if axis == 0 else [t, side], axis=1))
-            within.append(shape.level(X - STEP * shape.thickness * normals) > 0.0)
+            within.append(shape.level(X - _RADIUS * shape.thickness * normals) > 0.0)
             kept.append(_kept(patch, axis, side, t))
         return np.asarray((kept[0] != kept[1]) & within[0] & within[1])
 
@@ -271,12 +272,12 @@ def _along(
     moving = way != 0.0
     ends = np.sort(((np.stack([low, high]) - start) / np.where(moving, way, 1.0))[:, moving], axis=0)
     begin, end = float(ends[0].max()) + shape.tolerance, float(ends[1].min()) - shape.tolerance
-    if end - begin <= STEP * shape.thickness or ((start < low) | (start > high))[~moving].any():
+    if end - begin <= _RADIUS * shape.thickness or ((start < low) | (start > high))[~moving].any():
         return none
     circle = _circle(first, np.cross(way, first))
 
     def is_edge(t: FloatArray) -> BoolArray:
-        around = start + t[:, None, None] * way + STEP * shape.thickness * circle
+        around = start + t[:, None, None] * way + _RADIUS * shape.thickness * circle
         share = (shape.level(around.reshape(-1, 3)) > 0.0).reshape(len(t), -1).mean(axis=1)
         return np.asarray((share > least) & (share < most))
 

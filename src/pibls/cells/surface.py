@@ -28,6 +28,7 @@ __all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within", "rules_of"]
 Beside = Callable[[FloatArray], BoolArray]
 
 STEP = 1e-7  # relative to the box: inward step that decides on which side of a box face a patch in that face lies
+_FINER = 3  # times as many grid steps for a second look at a surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +294,7 @@ class Piece:
                 return []
             found = replace(self, box=cut)
             return [found] if found._kept(low, high) else []
-        for count in (SCAN, 2 * SCAN - 1):  # the second time also between the points of the first
+        for count in (SCAN, _FINER * (SCAN - 1) + 1):
             axes = [np.linspace(start, stop, count) for start, stop in box]
             U = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
             inside = self._inside(U, low, high)
@@ -304,10 +305,10 @@ class Piece:
 
         labels, regions = label(inside.reshape([count] * len(box)), np.ones([3] * len(box)))
         boxes: list[FloatArray] = []
-        # A narrow tip may reach beyond the finer points, but not beyond a coarser step, which is two of them.
+        # A narrow tip may reach beyond the finer points, but not beyond a step of the coarser ones.
         for number in range(1, regions + 1):
             places = np.argwhere(labels == number)
-            tight = np.stack([places.min(axis=0) - 2, places.max(axis=0) + 2], axis=1)
+            tight = np.stack([places.min(axis=0) - _FINER, places.max(axis=0) + _FINER], axis=1)
             apart = [own for own in boxes if ((own[:, 0] >= tight[:, 1]) | (own[:, 1] <= tight[:, 0])).any()]
             joined = [own for own in boxes if not any(own is other for other in apart)]
             ends = np.stack([tight, *joined])
