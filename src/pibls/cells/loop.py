@@ -83,7 +83,8 @@ class Loop:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
         # Only where nothing but a limit ends the refinement does the next error follow from the last ones.
-        limited = not doubt and (stop.reason is Reason.BUDGET or stop.reason.is_outer) and self._is_settled(last)
+        limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
+        limited = not doubt and stop.reason in limits and self._is_settled(last)
         found, ahead = self._best(last), self._ahead(last) if limited else None
         if ahead is not None and ahead.estimate < found.estimate:
             self.course.note(self.stage(ahead, ahead.sensitivity))

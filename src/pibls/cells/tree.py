@@ -51,11 +51,11 @@ class Cell:
 
     low: FloatArray
     high: FloatArray
-    parent: Cell | None = None
+    parent: Cell | None = field(default=None, repr=False)
     depth: int = 0
     axis: int = -1
     at: float = np.nan
-    halves: tuple[Cell, ...] = field(default=())
+    halves: tuple[Cell, ...] = field(default=(), repr=False)
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))

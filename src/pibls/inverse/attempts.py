@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -95,8 +95,12 @@ class Attempts:
         return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent) -> None:
-        """Look for other values that fit as well, as long as they may: images, and any between two bounds."""
-        fits, forward, measurements = self.fits, found.forward, self.fits.measurements(found.forward)
+        """Look for other values that fit as well, as long as they may: images, and any between two bounds.
+
+        Half of the work that is left is for more accurate solutions at the values found.
+        """
+        fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(MOST))
+        found, measurements = replace(found, forward=forward), self.fits.measurements(forward)
         images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
         between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
         for number, start in enumerate([*images, *between]):
