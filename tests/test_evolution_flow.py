@@ -64,7 +64,7 @@ def test_a_flow_between_walls_has_its_velocity_and_its_pressure() -> None:
     X = solution.problem.domain.sample(200)
     exact, found = solution.problem.exact_values(X), solution(X)
     assert np.linalg.norm(found["p"] - exact["p"]) < 1e-3 * np.linalg.norm(exact["p"])
-    assert np.abs(solution.residual(2)(X)).max() < 1e-5
+    assert np.abs(solution.residual(2)(X)).max() < 1e-4
 
 
 def test_an_open_boundary_is_left_to_others() -> None:

@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
+from pibls.cells.prices import GROWTH, POWER, affords_richer, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
@@ -214,7 +214,8 @@ class Loop:
         of coefficients where the solution is smooth.
         """
         if last.better_layout is last.fit_layout:
-            return max(self._falls[-2:]) if len(self._falls) > 1 else 1.0
+            cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
+            return rate_on_trees(self._falls, cells)
         marker = ErrorMarking(last.fit_layout)
         old, new = (own.reference.degree for own in (last.fit_layout, last.better_layout))
         smooth = marker.seems_smooth(last.fit, field_sizes(last.fit_layout, last.fit))

@@ -77,7 +77,7 @@ class _Equations:
             one[: len(own)] = own
         return cls(at, weights, sums, factors)
 
-    def load(self, sources: FloatArray) -> FloatArray:
+    def vector(self, sources: FloatArray) -> FloatArray:
         """Return the loads of equations and balances, from the sources at all points."""
         values = sources.take(self.at, axis=0)
         count, points, columns, sides = values.shape
@@ -165,7 +165,7 @@ class PreparedTree:
     def _loads(self, sources: FloatArray) -> Vectors:
         """Return the loads of equations and balances, from the sources at the points of all parts."""
         padded = np.concatenate([sources, np.zeros((1, sources.shape[1]))])
-        return [own.load(padded) for own in self._equations]
+        return [own.vector(padded) for own in self._equations]
 
     def _refined(self, loads: Vectors, start: Solved) -> Solved | None:
         """Return the unknowns for given loads, from a start close to them; None if refinement does not contract."""
