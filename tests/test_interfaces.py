@@ -94,7 +94,7 @@ def core(resistance, k=7):
 def test_contact_resistance_around_a_core(resistance):
     solution = pb.solve(core(resistance), tol=1e-6)
     assert solution.status == "converged"
-    assert solution.true_error() < 1e-4
+    assert solution.true_error() < 1e-6
     (lacking,) = (found.rms for name, found in solution.diagnostics.residuals.items() if "Interface" in name)
     assert lacking < 2e-3 * (1 + resistance / 4)
 
