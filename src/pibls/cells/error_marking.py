@@ -47,14 +47,14 @@ class ErrorMarking:
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
-        zero = (0,) * self.layout.reference.dimension
-        if self._decay[0] is not fit or self._decay[1] is None:
-            found = tails_of(self.layout.reference).decay(
+        known, found = self._decay
+        if known is not fit or found is None:
+            zero, tails = (0,) * self.layout.reference.dimension, tails_of(self.layout.reference)
+            found = tails.decay(
                 fit.parts, stacked(fit)[1], lambda part: self.layout.nodes(part, part.points, [zero])[zero]
             )
             self._decay = fit, found
-            return found
-        return self._decay[1]
+        return found
 
     def splits(self, fit: Fit, sizes: FloatArray, most: float = math.inf) -> tuple[Splits, float]:
         """Return the splits of the cells with nearly all of the roughness, and of those with half of the residual.
@@ -78,7 +78,8 @@ class ErrorMarking:
 
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
-        last, before = (np.linalg.norm(own / sizes, axis=1) for own in self.decay(fit)[1:3])
+        decay = self.decay(fit)
+        last, before = (np.linalg.norm(own / sizes, axis=1) for own in (decay.last, decay.before))
         falls = np.minimum(last / np.where(before > 0, before, 1.0), 1.0)
         return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
 
@@ -92,7 +93,7 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         found: list[tuple[float, int, Splits]] = []
         for more in range(0, highest_degree(d) - degree + 1, 2):
-            left = errors * falls ** (more / ((1.0 - TAIL) * degree))
+            left = errors * falls ** (more / self._quarter)
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
             splits = {part.cell: self.cuts(part.cell, tails[part]) for part in parts if part.cell.is_divisible}
@@ -127,8 +128,12 @@ class ErrorMarking:
 
     def left_per_degree(self, fit: Fit) -> float:
         """Return the share of an error that one degree more leaves, from the decay of coefficients."""
-        degrees = (1.0 - TAIL) * self.layout.reference.degree
-        return float(self.decay(fit).left_per_quarter ** (1.0 / degrees))
+        return float(self.decay(fit).left_per_quarter ** (1.0 / self._quarter))
+
+    @property
+    def _quarter(self) -> float:
+        """Number of degrees in the highest quarter."""
+        return (1.0 - TAIL) * self.layout.reference.degree
 
     def seems_smooth(self, fit: Fit, sizes: FloatArray) -> bool:
         """Return whether a solution is smooth wherever it has a notable roughness, and no doubt arises elsewhere.

@@ -1,4 +1,4 @@
-"""Prices of the next solution on cells: what the budget and the memory allow, and what more cells bring."""
+"""Prices of the next solution on cells: its work, the cells that fit into budget and memory, and its rate of gain."""
 
 from __future__ import annotations
 
