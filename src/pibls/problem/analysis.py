@@ -93,9 +93,8 @@ class Analysis:
         carried = () if steep else carried_curves(self.problem) if fronts is None else fronts.curves
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
         found = found or any(map(has_branches, self.problem.equations))
-        jumping = frozenset(curve.level for curve in carried if curve.jumps)
-        levels = tuple(curve.level for curve in carried)
-        return Switching(self.problem, levels, jumping) if found or carried else None
+        levels = {curve.level: curve.jump for curve in carried}
+        return Switching(self.problem, levels) if found or carried else None
 
     @property
     def jumps(self) -> bool:

@@ -6,8 +6,8 @@ u_tt = c² u_xx that is not written as a divergence keeps its slope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -42,9 +42,8 @@ class Switching:
     """
 
     problem: Problem
-    # zero on curves along which the equation carries kinks and jumps of its data; those on which values jump
-    carried: tuple[sp.Expr, ...] = ()
-    jumping: frozenset[sp.Expr] = frozenset()
+    # zero on curves along which the equation carries kinks and jumps of its data; how much a wave jumps there
+    carried: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
 
     @cached_property
     def planes(self) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
@@ -26,6 +26,7 @@ from pibls.cells.solve import Fit
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
+from pibls.problem.analysis import analysis_of
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
@@ -154,7 +155,9 @@ class Prepared:
             return [self.solution] * len(problems)
         again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
         return [
-            made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+            made
+            if made and _carried(problem) == _carried(self.problem)
+            else solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
             for made, problem in zip(again, problems, strict=True)
         ]
 
@@ -366,6 +369,12 @@ def _changed(old: Problem, new: Problem) -> dict[int, Form]:
     pairs = zip(old.statements, new.statements, strict=True)
     forms = (both for one, two in pairs for both in zip(one.forms, two.forms, strict=True))
     return {id(one): two for one, two in forms if one.source != two.source}
+
+
+def _carried(problem: Problem) -> Mapping[sp.Expr, sp.Expr]:
+    """Return the curves along which jumps of data are carried, and their sizes."""
+    switching = analysis_of(problem).switching
+    return {} if switching is None else switching.carried
 
 
 def _known(value: Any, problem: Problem) -> sp.Expr:
