@@ -27,7 +27,7 @@ from pibls.geometry.patch import Patch, TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
 from pibls.problem.switches import Switching, condition_edges
 from pibls.quadrature.roots import CLOSE, ROUNDING, SCAN
@@ -201,14 +201,6 @@ class TreeDomain:
             others = [*walls, *(other for other in self.levels if other is not level)]
             found[level] = interface_pieces(level, others, self.domain, self.inside, self.material_function)
         return {level: held for level, held in found.items() if held}
-
-    def jump_across(self, level: Level, X: FloatArray, normals: FloatArray) -> FloatArray | None:
-        """Return how much a wave jumps along normals at points on the zeros of a level function; None if not at all."""
-        jump = None if self.switching is None else self.switching.carried.get(level.expression)
-        if not jump:
-            return None
-        sign = np.sign((level.gradient(X) * normals).sum(axis=1))
-        return np.asarray(sign * compile_function(jump, self.domain.coordinates)(X))
 
     @property
     def material_function(self) -> Function:

@@ -92,7 +92,7 @@ class _Corner:
 
     @property
     def differences(self) -> list[Given] | None:
-        """The conditions on the other side, each with the jump to what it prescribes; None if all of them hold."""
+        """The conditions on the other side, each with the jump to its value; None if all of them hold."""
         s, found, agree = np.linspace(0.0, 1.0, SCAN)[1:-1, None], [], True
         size = max(np.abs(form.source_function(*patch.at(s)[:2])).max() for own in self.sides for form, patch in own)
         for form, _ in self.sides[1 - self._ahead]:

@@ -18,7 +18,7 @@ from pibls.quadrature.roots import ROUNDING, SCAN
 from pibls.quadrature.rules import gauss
 
 Given = tuple[Form, float]
-"""A condition, and how much what it prescribes jumps."""
+"""A condition, and the jump of its right-hand side."""
 
 
 def carried_size(equation: Form, family: Directions, curve: Traced, since: float, size: float) -> sp.Expr:
@@ -71,7 +71,7 @@ def entering_sizes(
     """
 
     def row(family: Directions) -> FloatArray:
-        """Return what a jump of size one along a family brings to each condition."""
+        """Return the change of each condition by a jump of size one along a family."""
         speed, found = float(family.at(place[None])[0, 0]), []
         # At an end of the interval a wave passes by in time, of which the slope of the characteristic is the unit.
         passing, pace = (1.0, 1.0) if normal[1] else (-np.sign(speed), abs(speed))

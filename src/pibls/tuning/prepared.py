@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
@@ -154,11 +154,10 @@ class Prepared:
         if not any(_changed(self.problem, problem) for problem in problems):
             return [self.solution] * len(problems)
         again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
+        alike = [analysis_of(problem).carried == analysis_of(self.problem).carried for problem in problems]
         return [
-            made
-            if made and _carried(problem) == _carried(self.problem)
-            else solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
-            for made, problem in zip(again, problems, strict=True)
+            (same and made) or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+            for same, made, problem in zip(alike, again, problems, strict=True)
         ]
 
     def _restated(self, source: Any, conditions: Sequence[AnyCondition] | None) -> Problem:
@@ -369,12 +368,6 @@ def _changed(old: Problem, new: Problem) -> dict[int, Form]:
     pairs = zip(old.statements, new.statements, strict=True)
     forms = (both for one, two in pairs for both in zip(one.forms, two.forms, strict=True))
     return {id(one): two for one, two in forms if one.source != two.source}
-
-
-def _carried(problem: Problem) -> Mapping[sp.Expr, sp.Expr]:
-    """Return the curves along which jumps of data are carried, and their sizes."""
-    switching = analysis_of(problem).switching
-    return {} if switching is None else switching.carried
 
 
 def _known(value: Any, problem: Problem) -> sp.Expr:
