@@ -181,6 +181,7 @@ OTHERS = {
     "coverage": "pibls.paper.coverage",
     "cross_validation": "pibls.paper.cross_validation",
     "findings": "pibls.paper.findings",
+    "fixed": "pibls.inverse.fixed",
     "loop": "pibls.cells.loop",
     "marks": "pibls.cli.sketch",
     "order": "pibls.cells.order",
