@@ -86,7 +86,7 @@ def _asks_no_more(problem: Problem) -> bool:
     needed = conditions_of(problem, systems[-1]) if systems else None
     if needed is None or len(problem.domain.coordinates) > 1:
         return needed is not None and not exceeding(problem, given, needed)[0]
-    return sum(s.place.part.measure for s in given if isinstance(s.place, OnPart)) <= needed
+    return bool(sum(s.place.part.measure for s in given if isinstance(s.place, OnPart)) <= needed)
 
 
 def _is_open(found: Solution) -> bool:
