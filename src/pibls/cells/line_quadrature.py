@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.quadrature.roots import CLOSE, SCAN, narrowed, switched
+from pibls.quadrature.roots import CLOSE, PLACES, SCAN, narrowed, switched
 from pibls.quadrature.rules import gauss
 from pibls.refinement.standards import SLIGHT
 
@@ -86,9 +86,9 @@ class LineQuadrature:
         line, start, stop = self._segments(s, rectangle, scans[rectangle])
         ends = np.searchsorted(rectangle[line], np.arange(len(spread) + 1))
         found = []
-        for number, (_, nodes) in enumerate(counts):
-            own, (places, weights), along = slice(*ends[number : number + 2]), gauss(nodes), self._along[number]
-            size, length = self.high[number] - self.low[number], (stop - start)[own]
+        for number, (_, count) in enumerate(counts):
+            own, (places, weights), along = slice(*ends[number : number + 2]), gauss(count), self._along[number]
+            size, length, nodes = self.high[number] - self.low[number], (stop - start)[own], len(places)
             X = np.empty((len(length) * nodes, 2))
             X[:, 1 - along] = np.repeat(s[line[own]], nodes)
             X[:, along] = (start[own][:, None] + length[:, None] * places).ravel()
@@ -103,8 +103,7 @@ class LineQuadrature:
         count = len(self.low)
         if self.axis is not None:
             return np.full(count, self.axis)
-        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
-        V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
+        V = np.stack([g.ravel() for g in np.meshgrid(PLACES, PLACES, indexing="ij")], axis=1)
         X, rectangle = self.low[:, None] + (self.high - self.low)[:, None] * V, np.repeat(np.arange(count), len(V))
         known = np.asarray(self.inside(X.reshape(-1, 2), rectangle)).reshape(count, SCAN, SCAN, -1).all(axis=3)
         across, along = (np.diff(known, axis=axis).sum(axis=(1, 2)) for axis in (1, 2))
@@ -120,7 +119,7 @@ class LineQuadrature:
     @cached_property
     def _found(self) -> tuple[list[FloatArray], FloatArray]:
         """The breaks between lines, for each rectangle, and the scan along its lines that finds every segment."""
-        scans = np.tile(np.linspace(0.0, 1.0, SCAN), (len(self.low), 1))
+        scans = np.tile(PLACES, (len(self.low), 1))
         breaks, open_ones = [np.empty(0)] * len(self.low), np.arange(len(self.low))
         for _ in range(_TIPS):
             found, tips = self._breaks(open_ones, scans)
@@ -169,7 +168,7 @@ class LineQuadrature:
             which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, LINES // 2), minlength=len(s))
             return 2 * which.astype(np.int64) + first, count
 
-        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
+        s = PLACES
         known = signatures(np.tile(s, len(chosen)), np.repeat(chosen, SCAN))[0].reshape(-1, SCAN)
         which, changed = np.nonzero(known[:, 1:] != known[:, :-1])
         rectangle, start, stop = chosen[which], s[changed], s[changed + 1]
@@ -203,7 +202,7 @@ class LineQuadrature:
         found: list[tuple[int, float]] = []
         for line, number in enumerate(rectangle.tolist()):
             ends = np.concatenate([[0.0], places[row == line], [1.0]])
-            gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
+            gaps = np.where(np.diff(ends) > CLOSE, np.diff(ends), np.inf)
             least = int(gaps.argmin())
             if 0 < least < len(gaps) - 1:
                 found.append((number, (ends[least] + ends[least + 1]) / 2))
