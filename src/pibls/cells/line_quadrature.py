@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.quadrature.roots import CLOSE, PLACES, SCAN, narrowed, switched
+from pibls.quadrature.roots import CLOSE, SCAN, narrowed, switched
 from pibls.quadrature.rules import gauss
 from pibls.refinement.standards import SLIGHT
 
@@ -103,7 +103,8 @@ class LineQuadrature:
         count = len(self.low)
         if self.axis is not None:
             return np.full(count, self.axis)
-        V = np.stack([g.ravel() for g in np.meshgrid(PLACES, PLACES, indexing="ij")], axis=1)
+        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
+        V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
         X, rectangle = self.low[:, None] + (self.high - self.low)[:, None] * V, np.repeat(np.arange(count), len(V))
         known = np.asarray(self.inside(X.reshape(-1, 2), rectangle)).reshape(count, SCAN, SCAN, -1).all(axis=3)
         across, along = (np.diff(known, axis=axis).sum(axis=(1, 2)) for axis in (1, 2))
@@ -119,7 +120,8 @@ class LineQuadrature:
     @cached_property
     def _found(self) -> tuple[list[FloatArray], FloatArray]:
         """The breaks between lines, for each rectangle, and the scan along its lines that finds every segment."""
-        scans = np.tile(PLACES, (len(self.low), 1))
+        # Sides may lie on the boundary of a domain that is open.
+        scans = np.tile(np.linspace(CLOSE, 1.0 - CLOSE, SCAN), (len(self.low), 1))
         breaks, open_ones = [np.empty(0)] * len(self.low), np.arange(len(self.low))
         for _ in range(_TIPS):
             found, tips = self._breaks(open_ones, scans)
@@ -168,7 +170,7 @@ class LineQuadrature:
             which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, LINES // 2), minlength=len(s))
             return 2 * which.astype(np.int64) + first, count
 
-        s = PLACES
+        s = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
         known = signatures(np.tile(s, len(chosen)), np.repeat(chosen, SCAN))[0].reshape(-1, SCAN)
         which, changed = np.nonzero(known[:, 1:] != known[:, :-1])
         rectangle, start, stop = chosen[which], s[changed], s[changed + 1]

@@ -13,7 +13,6 @@ Holds = Callable[..., Any]
 
 SCAN = 33  # points along an axis at which a search begins: features wider than 1/32 of a box are not missed
 CLOSE = 1e-9  # of a length or a number: what is nearer to each other counts as one
-PLACES = np.linspace(CLOSE, 1.0 - CLOSE, SCAN)  # of a search: ends may lie on the boundary of a domain that is open
 HALVINGS = 12  # of a box, after which a search for a part of it with one property ends
 ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _EPS = np.finfo(np.float64).eps
@@ -77,7 +76,8 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     places and the numbers of their ranges, which never fall; it may have a column for each condition.
     """
     every = np.arange(len(start))
-    scans = start[:, None] + (stop - start)[:, None] * PLACES
+    # Ends may lie on the boundary of a domain that is open.
+    scans = start[:, None] + (stop - start)[:, None] * np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
     row, low, high, _ = switched(inside, scans)
     row, cuts = np.concatenate([every, row, every]), np.concatenate([start, (low + high) / 2, stop])
     order = np.lexsort((cuts, row))
