@@ -196,10 +196,11 @@ class ErrorMarking:
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
-    """Return the fewest parts whose values hold a share of the sum of squares, and any that are nearly as large."""
-    order = sorted(values, key=lambda one: -values[one])
-    held = np.cumsum([values[part] ** 2 for part in order])
-    if not len(order):
-        return []
-    last = order[int(np.searchsorted(held, share * held[-1]))]
-    return [part for part in order if values[part] >= (1.0 - NEGLIGIBLE) * values[last]]
+    """Return the fewest parts whose values hold a share of the sum of squares."""
+    total, held, chosen = sum(value**2 for value in values.values()), 0.0, []
+    for part in sorted(values, key=lambda one: -values[one]):
+        chosen.append(part)
+        held += values[part] ** 2
+        if held >= share * total:
+            break
+    return chosen
