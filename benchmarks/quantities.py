@@ -38,7 +38,7 @@ _SPREADS = 10.0  # of the rules that the truth may be away from the finest: kink
 _DENSE = 20_000  # points among which a larger value is looked for
 _NEAR = 4.0 ** -np.arange(3, 18)  # of the domain: distances within which a larger value is looked for, one by one
 _AROUND = 64  # points at each of them
-_STEPS = np.array([1e-2, 3e-3])  # of the domain: lengths over which differences are taken
+_STEPS = np.array([1e-3, 1e-4, 1e-5])  # of the domain: lengths over which differences are taken
 
 Task = tuple[str, str]
 
@@ -93,7 +93,7 @@ class Truth:
             return float(self.at(exact.diff(axis), X)[0]), 0.0
         except pb.PiblsError:  # a function without a formula
             way = np.eye(X.shape[1])[[self.problem.domain.coordinates.index(axis)]]
-        found = [sign * own[0] for sign in (1.0, -1.0) for own in self.differences(exact, X, sign * way)]
+        found = [sign * float(own[0]) for sign in (1.0, -1.0) for own in self.differences(exact, X, sign * way)]
         return found[0], _SPREADS * (max(found) - min(found))
 
     def differences(self, exact: sp.Expr, X: Any, ways: Any) -> list[Any]:

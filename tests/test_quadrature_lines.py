@@ -83,3 +83,19 @@ def test_tips_at_sides_on_an_open_boundary_are_seen():
 def test_many_points_on_a_segment_may_be_one_more_than_asked_for():
     (rule,) = LineQuadrature(_disk, LOW[:1], HIGH[:1]).rules([(16, 77)])
     assert rule.weights.sum() == pytest.approx(np.pi / 4, rel=1e-6)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_kinks_and_tips_between_chords_are_seen(axis):
+    # A triangle as one condition: its kinks do not show, and its tips are narrower than the scan.
+    corners = np.array([[0.0, 0.35], [0.95, 0.0], [0.4, 0.9]])
+    sides = np.roll(corners, -1, axis=0) - corners
+
+    def inside(X, row):
+        away = X[:, None] - corners
+        return (sides[:, 0] * away[:, :, 1] > sides[:, 1] * away[:, :, 0]).all(axis=1)
+
+    chords = np.stack([corners, corners + sides], axis=1)
+    (rule,) = LineQuadrature(inside, np.zeros((1, 2)), np.ones((1, 2)), axis, chords).rules([(16, 3)])
+    area = (sides[0, 0] * -sides[2, 1] + sides[0, 1] * sides[2, 0]) / 2
+    assert rule.weights.sum() == pytest.approx(area, rel=1e-9)

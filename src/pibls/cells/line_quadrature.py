@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -61,12 +61,16 @@ class LineQuadrature:
         Corners of the rectangles, one row each.
     axis
         Direction of the lines of all rectangles; by default the one in which they meet the boundary most often.
+    chords
+        Both ends of pieces of the boundary, shape (pieces, 2, 2): lines through ends are breaks, and segments as narrow
+        as a tip are seen between pieces.
     """
 
     inside: Inside
     low: FloatArray
     high: FloatArray
     axis: int | None = None
+    chords: FloatArray = field(default_factory=lambda: np.empty((0, 2, 2)))
 
     def rules(self, counts: Sequence[tuple[int, int]]) -> list[LineRule]:
         """Return a rule for each rectangle, given the number of lines between two breaks and of points on a segment."""
@@ -80,6 +84,8 @@ class LineQuadrature:
 
     def _made(self, counts: Sequence[tuple[int, int]]) -> list[LineRule]:
         breaks, scans = self._found
+        kinks = [np.clip(own[:, :, 0].ravel(), 0.0, 1.0) for own in self._chords]
+        breaks = [np.sort(np.concatenate(pair)) for pair in zip(breaks, kinks, strict=True)]
         spread = [_spread(own, lines) for own, (lines, _) in zip(breaks, counts, strict=True)]
         rectangle = np.repeat(np.arange(len(spread)), [len(s) for s, _ in spread])
         s, shares = (np.concatenate([own[k] for own in spread]) for k in (0, 1))
@@ -96,6 +102,30 @@ class LineQuadrature:
             segments = np.repeat(np.arange(len(length)), nodes)
             found.append(LineRule(self.low[number] + size * X, each.ravel(), segments))
         return found
+
+    @cached_property
+    def _chords(self) -> list[FloatArray]:
+        """The chords in each rectangle: the lines of their ends, and positions along these."""
+        found = []
+        for low, high, along in zip(self.low, self.high, self._along.tolist(), strict=True):
+            V = (self.chords - low) / (high - low)
+            found.append(V[(np.abs(V - 0.5) <= 0.5 + CLOSE).all(axis=(1, 2))][:, :, [1 - along, along]])
+        return found
+
+    def _between(self, s: FloatArray, rectangle: IntArray, scans: FloatArray) -> FloatArray:
+        """Return scans of lines with the places between two chords."""
+        if not len(self.chords):
+            return scans
+        added = np.tile(scans[:, -1:], (1, len(self.chords)))
+        for number, own in enumerate(self._chords):
+            lines = np.flatnonzero(rectangle == number)
+            (low, first), (high, last) = own[:, 0].T, own[:, 1].T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (s[lines, None] - low) / (high - low)
+                crossed = np.sort(np.where(np.abs(share - 0.5) <= 0.5, first + (last - first) * share, np.nan), axis=1)
+            middle = (crossed[:, 1:] + crossed[:, :-1]) / 2
+            added[lines, : middle.shape[1]] = np.where(np.isnan(middle), added[lines, : middle.shape[1]], middle)
+        return np.sort(np.hstack([scans, np.clip(added, CLOSE, 1.0 - CLOSE)]), axis=1)
 
     @cached_property
     def _along(self) -> IntArray:
@@ -143,6 +173,7 @@ class LineQuadrature:
         self, s: FloatArray, rectangle: IntArray, scans: FloatArray, share: float
     ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
         """Return which lines begin inside, and all ends of segments: their line, position and condition."""
+        scans = self._between(s, rectangle, scans)
 
         def inside(t: FloatArray, line: IntArray) -> BoolArray:
             return np.asarray(self._columns(s[line], t, rectangle[line]).all(axis=1))

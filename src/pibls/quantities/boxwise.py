@@ -57,6 +57,12 @@ class Bounded:
     number: int = -1  # in the tree of a network
 
     @property
+    def chords(self) -> FloatArray:
+        """Both ends of the curves that cut it: boundaries have their kinks there."""
+        ends = [piece.patch.at(piece.box.T)[0] for piece in self.cuts if piece.patch.parameters == 1]
+        return np.array(ends).reshape(-1, 2, len(self.low))
+
+    @property
     def is_cut(self) -> bool:
         """Whether a surface runs through its inside, not only along its sides."""
         return len(self.kinds) > 1 or any(not _beside(piece, self) for piece in self.cuts)
@@ -242,7 +248,7 @@ class Patchwork:
             when = (self.place.time, box.low[-1]) if len(box.kinds) > 1 else None
             key = (self.place.domain, self.place.region, kind, when, low.tobytes(), high.tobytes())
             if key not in self.line_quadratures:
-                self.line_quadratures[key] = _through(inside, low, high)
+                self.line_quadratures[key] = _through(inside, low, high, box.chords[:, :, :2])
             X, weights = _lines(self.line_quadratures[key], order)
         else:
             X, weights = _filled(inside, low, high, order)
@@ -273,7 +279,7 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
         width = (stop - start)[:, None]
         return (start[:, None] + width * nodes).reshape(-1, 1), (width * own).ravel()
     if len(low) == 2:
-        return _lines(_through(inside, low, high), order)
+        return _lines(_through(inside, low, high, np.empty((0, 2, 2))), order)
     found = []
     for place, share in zip(*gauss(order), strict=True):
         at = low[0] + (high[0] - low[0]) * place
@@ -286,9 +292,9 @@ def _filled(inside: Inside, low: FloatArray, high: FloatArray, order: int) -> tu
     return np.concatenate([points for points, _ in found]), np.concatenate([shares for _, shares in found])
 
 
-def _through(inside: Inside, low: FloatArray, high: FloatArray) -> LineQuadrature:
+def _through(inside: Inside, low: FloatArray, high: FloatArray, chords: FloatArray) -> LineQuadrature:
     """Return the lines through the inner part of a rectangle."""
-    return LineQuadrature(lambda X, _: inside(X), low[None], high[None])
+    return LineQuadrature(lambda X, _: inside(X), low[None], high[None], chords=chords)
 
 
 def _lines(filling: LineQuadrature, order: int) -> tuple[FloatArray, FloatArray]:
