@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,8 +62,16 @@ class PartRows:
     balances: Balances
     factor: FloatArray | None
 
-    def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
+    def right(
+        self,
+        part: CellPart,
+        sources: Sources | None,
+        turned: Callable[[FloatArray | None, FloatArray], FloatArray],
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others.
+
+        ``turned`` writes right-hand sides in the columns of an orthogonal factor.
+        """
         if sources is None:
             return self.source, self.value, self.given
         given = [sources(own, part) for own in self.stated_equations]
