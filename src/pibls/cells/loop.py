@@ -80,23 +80,25 @@ class Loop:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
-            return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
+            found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
+            return self._returned(found, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        # Only where nothing but a limit ends the refinement does the next error follow from the last ones.
+        # Only where nothing but a limit ends the refinement is the better solution known to be better.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
-        limited = not doubt and stop.reason in limits and self._is_settled(last)
-        found, ahead = self._best(last), self._ahead(last) if limited else None
-        if ahead is not None and ahead.estimate < found.estimate:
-            self.course.note(self.stage(ahead, ahead.sensitivity))
-            words = "That is by the rate at which the last solutions came closer to each other."
-            within = ahead.estimate <= self.tol
-            return self.solution(
-                ahead, ahead.estimate, *verdict(self.tol, ahead.estimate, None if within else stop, words)
-            )
+        limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
+        found, ahead = self._best(last), self._ahead(last)
+        if limited and ahead.estimate < found.estimate:
+            return self._returned(ahead, last, stop)
         # A solution on a coarse tree may be doubtful although the finer one is not.
         serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
+
+    def _returned(self, found: Compared, last: Compared, stop: Stop) -> Solution:
+        """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
+        if found is not last:
+            self.course.note(self.stage(found, found.sensitivity))
+        return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
 
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
@@ -112,9 +114,9 @@ class Loop:
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
-        if found.estimate <= self.tol and not self.doubt:
-            self.doubt = self._unseen(found.fit)
-        if not found.estimate <= self.tol or self.doubt or not self._is_settled(found):
+        if met := not self.doubt and min(found.estimate, self._ahead(found).estimate) <= self.tol:
+            self.doubt = self._unseen(found.fit if found.estimate <= self.tol else found.better)
+        if not met or self.doubt or not self._is_settled(found):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
         falls = len(self._peaks) < 2 or self._peaks[-1] < FALLS * self._peaks[-2]
@@ -198,14 +200,13 @@ class Loop:
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
-    def _ahead(self, last: Compared) -> Compared | None:
-        """Return the better of the last two solutions with its error, if the rate of convergence is known."""
-        rate = self._rate(last)
+    def _ahead(self, last: Compared) -> Compared:
+        """Return the better of the last two solutions, if its rate is known: one comparison vouches for one digit."""
+        rate = max(self._rate(last), NEGLIGIBLE)
         if rate > TREES.pays:
-            return None
+            return last
         apart = self._apart if last.better_layout is last.fit_layout else last.estimate
-        found = self._magnified(replace(last.swapped, estimate=apart * rate / (1.0 - rate) / TREES.pays))
-        return None if self._unseen(found.fit) else found
+        return self._magnified(replace(last.swapped, estimate=apart * rate / (1.0 - rate) / TREES.pays))
 
     def _rate(self, last: Compared) -> float:
         """Return the ratio of the error of the better of two solutions to that of the other; 1 if it is not known.

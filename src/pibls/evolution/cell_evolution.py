@@ -90,8 +90,7 @@ class Modes(NamedTuple):
         weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))
         fit, scales = replace(whole, weights=weights), np.repeat(scales[told], [own.shape[1] for own in kept])
         marker = ErrorMarking(run.stages.layout)
-        expected = float(np.linalg.norm(marker.errors(fit, scales)[0]))
-        return cls(fit, scales, marker, expected, marker.decay(fit).smooth)
+        return cls(fit, scales, marker, marker.expected(fit, scales), marker.decay(fit).smooth)
 
 
 @dataclass(eq=False)
@@ -154,13 +153,9 @@ class CellEvolution:
     def _foreseen(self, better: CellRun, gap: float) -> float:
         """Return the error of the better one of two solutions, as its coefficients and steps tell.
 
-        Coefficients go on to fall as they fell: the errors of parts are geometric series. If those of the other
-        solution told too little, these do so, too. One comparison vouches for two digits.
+        If those of the other solution told too little, these do so, too. One comparison vouches for two digits.
         """
-        modes = self._modes(better)
-        errors, falls = modes.marker.errors(modes.fit, modes.sizes)
-        expected = float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT))) + better.drift
-        return max(self._excess * expected, SLIGHT * gap)
+        return max(self._excess * (self._modes(better).expected + better.drift), SLIGHT * gap)
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
