@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import GROWTH, POWER, affords_richer, rate_on_trees, richer_work, room
+from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
@@ -57,7 +57,6 @@ class Loop:
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
-    _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
     _enriched: float | None = None  # estimate before the cells became richer
     _smooth: int = 0  # number of consecutive smooth solutions
@@ -201,26 +200,14 @@ class Loop:
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
     def _ahead(self, last: Compared) -> Compared:
-        """Return the better of the last two solutions, if its rate is known: one comparison vouches for one digit."""
-        rate = max(self._rate(last), NEGLIGIBLE)
+        """Return the better of the last two solutions, if its error is known: errors fall as residuals do.
+
+        One comparison vouches for two digits.
+        """
+        rate = max(last.better.residual / last.fit.residual, SLIGHT) if last.fit.residual > 0.0 else 1.0
         if rate > TREES.pays:
             return last
-        apart = self._apart if last.better_layout is last.fit_layout else last.estimate
-        return self._magnified(replace(last.swapped, estimate=apart * rate / (1.0 - rate) / TREES.pays))
-
-    def _rate(self, last: Compared) -> float:
-        """Return the ratio of the error of the better of two solutions to that of the other; 1 if it is not known.
-
-        It is known from distances that fell steadily over two trees; between solutions with other cells, from the decay
-        of coefficients where the solution is smooth.
-        """
-        if last.better_layout is last.fit_layout:
-            cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
-            return rate_on_trees(self._falls, cells)
-        marker = ErrorMarking(last.fit_layout)
-        old, new = (own.reference.degree for own in (last.fit_layout, last.better_layout))
-        smooth = marker.seems_smooth(last.fit, field_sizes(last.fit_layout, last.fit))
-        return marker.left_per_degree(last.fit) ** (new - old) if smooth else 1.0
+        return self._magnified(replace(last.swapped, estimate=last.estimate * rate / (1.0 - rate) / TREES.pays))
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
@@ -285,7 +272,6 @@ class Loop:
         apart = distance / math.sqrt(share)
         # The error after the next tree is assumed to fall as before.
         fall = apart / self._apart if self._apart > 0 else 0.0
-        self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
         beyond = estimate / distance if distance > 0.0 else 1.0
         return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
@@ -302,7 +288,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart, self._falls = 0.0, []
+        self._apart = 0.0
         estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
 
