@@ -202,9 +202,10 @@ class Loop:
     def _ahead(self, last: Compared) -> Compared:
         """Return the better of the last two solutions, if its error is known: errors fall as residuals do.
 
-        One comparison vouches for two digits.
+        Each comparison vouches for two digits.
         """
-        rate = max(last.better.residual / last.fit.residual, SLIGHT) if last.fit.residual > 0.0 else 1.0
+        least = SLIGHT ** len(self.course.comparisons)
+        rate = max(last.better.residual / last.fit.residual, least) if last.fit.residual > 0.0 else 1.0
         if rate > TREES.pays:
             return last
         return self._magnified(replace(last.swapped, estimate=last.estimate * rate / (1.0 - rate) / TREES.pays))
