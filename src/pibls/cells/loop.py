@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import GROWTH, POWER, affords_richer, richer_work, room
+from pibls.cells.prices import GROWTH, POWER, affords_richer, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
@@ -57,6 +57,7 @@ class Loop:
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
+    _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
     _enriched: float | None = None  # estimate before the cells became richer
     _smooth: int = 0  # number of consecutive smooth solutions
@@ -200,15 +201,21 @@ class Loop:
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
     def _ahead(self, last: Compared) -> Compared:
-        """Return the better of the last two solutions, if its error is known: errors fall as residuals do.
+        """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
 
-        Each comparison vouches for two digits.
+        On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
+        digits.
         """
-        least = SLIGHT ** len(self.course.comparisons)
-        rate = max(last.better.residual / last.fit.residual, least) if last.fit.residual > 0.0 else 1.0
-        if rate > TREES.pays:
+        if last.better_layout is not last.fit_layout:
+            error, share = last.estimate, FALLS
+            rate = last.better.residual / last.fit.residual if last.fit.residual > 0.0 else 1.0
+        else:
+            cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
+            error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
+        if not rate <= TREES.pays:
             return last
-        return self._magnified(replace(last.swapped, estimate=last.estimate * rate / (1.0 - rate) / TREES.pays))
+        rate = max(rate, SLIGHT)
+        return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
@@ -273,6 +280,7 @@ class Loop:
         apart = distance / math.sqrt(share)
         # The error after the next tree is assumed to fall as before.
         fall = apart / self._apart if self._apart > 0 else 0.0
+        self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
         beyond = estimate / distance if distance > 0.0 else 1.0
         return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
@@ -289,7 +297,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart = 0.0
+        self._apart, self._falls = 0.0, []
         estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
 

@@ -1,8 +1,9 @@
-"""Prices of the next solution on cells: its work, and the cells that fit into budget and memory."""
+"""Prices of the next solution on cells: its work, the cells that fit into budget and memory, and its rate of gain."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from pibls.cells.fitters import Fitter
@@ -10,7 +11,7 @@ from pibls.cells.solve import Fit
 from pibls.refinement import Course
 from pibls.runtime import available_memory
 
-__all__ = ["GROWTH", "POWER", "affords_richer", "richer_work", "room"]
+__all__ = ["GROWTH", "POWER", "affords_richer", "rate_on_trees", "richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -39,3 +40,17 @@ def richer_work(fitter: Fitter) -> float:
     """Return the work of cells with two degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
     return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** POWER)
+
+
+def rate_on_trees(falls: Sequence[float], cells: Sequence[int]) -> float:
+    """Return the ratio of the error on the last of four trees to that on the one before; 1 if it is not known.
+
+    It is known if distances fell twice. A tree that a limit kept small is better only in proportion to its growth.
+
+    >>> rate_on_trees([0.25, 0.04], [1, 10, 100, 1000]), round(rate_on_trees([0.25, 0.04], [1, 16, 256, 1024]), 3)
+    (0.25, 0.5)
+    """
+    before, now = math.log(cells[-2] / cells[0]) / 2.0, math.log(cells[-1] / cells[-2])
+    if len(falls) < 2 or before <= 0.0:
+        return 1.0
+    return float(max(falls[-2:]) ** min(1.0, now / before))
