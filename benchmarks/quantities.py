@@ -4,7 +4,8 @@
 
 Of every problem with a closed form five quantities are asked: a derivative at a point of the boundary, the flux through
 a part of it, a mean, a maximum and a value, each of a field and at a place drawn at random. The truth of an integral is
-known as well as rules of different size agree; where that is too coarse to judge, the quantity is left open.
+known as well as rules of different size agree, on the closed form or on the difference of the solution from it, that of
+a derivative without a formula as well as one-sided differences agree; what is too coarse to judge is left open.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _WITHIN = 10.0  # estimates that an error may have
 _RULES = (4_000, 9_000, 20_000)  # nodes of the rules that tell the truth about an integral
 _SPREADS = 10.0  # of the rules that the truth may be away from the finest: kinks make them agree by chance
 _DENSE = 20_000  # points among which a larger value is looked for
+_NEAR = 10.0 ** -np.arange(2, 10)  # of the domain: distances around a place at which the closed form is looked at
+_STEPS = 1e-2, 3e-3  # of the domain: lengths over which differences are taken
 
 Task = tuple[str, str]
 
@@ -71,14 +74,34 @@ class Truth:
 
         return np.asarray(tolerant(rows, np.arange(len(X))[:, None]))
 
-    def integral(self, expression: sp.Expr, place: Any, mean: bool = False) -> tuple[float, float]:
-        """Return an integral by the finest of several rules, and how far the truth may be away."""
+    def integral(self, expression: sp.Expr, place: Any, less: Any = None, mean: bool = False) -> tuple[float, float]:
+        """Return an integral by the finest of several rules, and how far the truth may be away.
+
+        With a function ``less``, it is the integral of the difference from that.
+        """
         found = []
         for n in _RULES:
             X, *normals, weights = place.quadrature(n)
-            values = self.at(expression, X, *normals)
+            values = self.at(expression, X, *normals) - (0.0 if less is None else less(X))
             found.append(float(weights @ values / (weights.sum() if mean else 1.0)))
         return found[-1], _SPREADS * (max(found) - min(found))
+
+    def slope(self, exact: sp.Expr, axis: sp.Symbol, X: Any) -> tuple[float, float]:
+        """Return a derivative at a point, and how far the truth may be away."""
+        try:
+            return float(self.at(exact.diff(axis), X)[0]), 0.0
+        except pb.PiblsError:  # a function without a formula
+            domain = self.problem.domain
+            number = domain.coordinates.index(axis)
+        nodes, found = np.arange(8.0), []
+        way = np.eye(len(domain.coordinates))[number] * np.ptp(domain.bounds[number])
+        for step in _STEPS:
+            for sign in (1.0, -1.0):
+                Y = X + sign * step * np.outer(nodes / nodes[-1], way)
+                if np.asarray(domain.contains(Y[1:])).all():
+                    row = np.linalg.solve(np.vander(nodes, increasing=True).T, np.eye(len(nodes))[1])
+                    found.append(float(row @ self.at(exact, Y)) / (sign * step * way[number] / nodes[-1]))
+        return found[-1], _SPREADS * (max(found) - min(found)) if len(found) > 1 else np.inf
 
 
 def quantities(task: Task) -> list[Row]:
@@ -138,7 +161,8 @@ class Asked:
         """Ask for a derivative at a point of the boundary."""
         axis = self.rng.choice(np.array(self.domain.space or self.domain.coordinates, dtype=object))
         points = self.surface.sample(64, "uniform", self.rng).points
-        return self._at(field.diff(axis), exact.diff(axis), points[self.rng.integers(len(points))][None])
+        X = points[self.rng.integers(len(points))][None]
+        return self._at(field.diff(axis), X, *self.truth.slope(exact, axis, X))
 
     def flux(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for the integral of a normal derivative."""
@@ -149,28 +173,44 @@ class Asked:
         part, normal = parts[self.rng.integers(len(parts))], pb.normal(*space)
         wanted, known = (sum(own.diff(s) * n for s, n in zip(space, normal, strict=True)) for own in (field, exact))
         found = self.solution.integral(wanted, over=part)
-        return f"{field} through {part.name}", *_judged(found, *self.truth.integral(known, part))
+        return f"{field} through {part.name}", *self._integrated(found, wanted, known, part)
 
     def mean(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for a mean over the domain."""
-        return str(field), *_judged(self.solution.mean(field), *self.truth.integral(exact, self.domain, mean=True))
+        return str(field), *self._integrated(self.solution.mean(field), field, exact, self.domain, mean=True)
 
     def maximum(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
-        """Ask for the largest value: it is the one at its place, and no point has a larger one."""
+        """Ask for the largest value: no point has a larger one, and some nearby has it."""
         largest = self.solution.maximum(field)
-        X = np.concatenate([self.domain.sample(_DENSE), self.surface.sample(_DENSE).points, largest.place[None]])
-        known = self.truth.at(exact, X)
-        higher, there = float(np.nanmax(known)), float(known[-1])
-        return str(field), *_judged(largest, max(higher, there) if higher > largest.value else there, 0.0)
+        around = np.outer(_NEAR, np.ptp(self.domain.bounds, axis=1))[:, None] * self.rng.uniform(
+            -1.0, 1.0, (len(_NEAR), 64, len(largest.place))
+        )
+        near = np.clip(largest.place + around.reshape(-1, len(largest.place)), *self.domain.bounds.T)
+        space = getattr(self.domain, "domain", self.domain)
+        if self.domain.space:  # a domain contains what is outside by rounding, too
+            near = near[np.asarray(space.level(near[:, : len(space.coordinates)])) >= 0.0]
+        X = np.concatenate([self.domain.sample(_DENSE), self.surface.sample(_DENSE).points, near, largest.place[None]])
+        return str(field), *_judged(largest, float(np.nanmax(self.truth.at(exact, X))), 0.0)
 
     def value(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for a value at a point."""
-        return self._at(field, exact, self.domain.sample(1, "uniform", self.rng))
+        X = self.domain.sample(1, "uniform", self.rng)
+        return self._at(field, X, float(self.truth.at(exact, X)[0]), 0.0)
 
-    def _at(self, wanted: sp.Expr, exact: sp.Expr, X: Any) -> tuple[Any, ...]:
-        value, known = self.solution.value(wanted), self.truth.at(exact, X)
+    def _at(self, wanted: sp.Expr, X: Any, known: float, doubt: float) -> tuple[Any, ...]:
+        value = self.solution.value(wanted)
         found = pb.Quantity(float(value(X)[0]), float(value.error(X)[0]))
-        return f"{wanted} at {X[0].round(4).tolist()}", *_judged(found, float(known[0]), 0.0)
+        return f"{wanted} at {X[0].round(4).tolist()}", *_judged(found, known, doubt)
+
+    def _integrated(
+        self, found: pb.Quantity, wanted: sp.Expr, exact: sp.Expr, place: Any, mean: bool = False
+    ) -> tuple[Any, ...]:
+        """Judge an integral; where rules are too coarse for the closed form, by the difference of the solution."""
+        judged = _judged(found, *self.truth.integral(exact, place, mean=mean))
+        if judged[-1] != "open":
+            return judged
+        missing, doubt = self.truth.integral(exact, place, self.solution.value(wanted), mean)
+        return _judged(found, found.value + missing, doubt)
 
 
 def _judged(found: pb.Quantity, truth: float, doubt: float) -> tuple[Any, ...]:

@@ -103,6 +103,7 @@ NAMES = {
     "pibls.paper.tasks": "plan",
     "pibls.paper.theorems": "CHECKS Check LeastSquaresProblem check_theorems",
     "pibls.problem.analysis": "analysis_of",
+    "pibls.problem.carried": "carried_curves",
     "pibls.problem.encoding": "_CONSTANTS _FUNCTIONS decode encode",
     "pibls.problem.evaluate": "compile_function",
     "pibls.problem.fluxes": "normal_flux",

@@ -68,3 +68,18 @@ def test_a_narrow_tip_between_two_lines_of_the_scan_is_seen():
     )
     (rule,) = rules.rules([(16, 3)])
     assert rule.weights.sum() == pytest.approx(0.02, rel=1e-6)
+
+
+def test_tips_at_sides_on_an_open_boundary_are_seen():
+    # At the sides themselves nothing is inside; beside the diagonal, segments are shorter than the scan.
+    def triangle(X, row):
+        return (X > 0.0).all(axis=1) & (X.sum(axis=1) < 1.0)
+
+    for axis in (0, 1):
+        (rule,) = LineQuadrature(triangle, np.zeros((1, 2)), np.ones((1, 2)), axis).rules([(16, 3)])
+        assert rule.weights.sum() == pytest.approx(0.5, rel=1e-9)
+
+
+def test_many_points_on_a_segment_may_be_one_more_than_asked_for():
+    (rule,) = LineQuadrature(_disk, LOW[:1], HIGH[:1]).rules([(16, 77)])
+    assert rule.weights.sum() == pytest.approx(np.pi / 4, rel=1e-6)

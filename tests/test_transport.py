@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import carried_curves
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, t), pb.field("v", x, y)
@@ -112,6 +113,51 @@ def test_a_wave_carries_a_jump_at_its_end(start):
     ]
     problem = pb.Problem(sp.Eq(u.diff(t, 2), u.diff(x, 2)), domain, [*ends, pb.Initial(u, 0), pb.Initial(u.diff(t), 0)])
     assert error(pb.solve(problem, progress=False), lambda X, T: 1.0 * (start < T - X)) < 1e-6
+
+
+def wave(initial, until=1.5, *, end=pb.Dirichlet, speed=1, damping=0):
+    equation = sp.Eq(u.diff(t, 2) + 2 * damping * u.diff(t) + damping**2 * u, speed**2 * u.diff(x, 2))
+    return pb.Problem(equation, line(1.0, until), [end(u, 0), pb.Initial(u, initial), pb.Initial(u.diff(t), 0)])
+
+
+def mirrored(start, sign):
+    """Return d'Alembert's solution on (0, 1), with images that ends reflect with a sign."""
+
+    def whole(s):
+        s = (s + 1) % 2 - 1
+        return np.where(s > 0, 1, sign) * start(abs(s))
+
+    return lambda X, T: (whole(X - T) + whole(X + T)) / 2
+
+
+WAVES = {
+    "held where it is not zero": (wave(sp.cos(3 * x)), mirrored(lambda s: np.cos(3 * s), -1)),
+    "step between free ends": (wave(SQUARE, 1, end=pb.Neumann), mirrored(pulse, 1)),
+    # u = exp(-t) w, and w is a wave that starts with the slope w in time
+    "step that decays": (
+        wave(sp.Heaviside(x - HALF), sp.Rational(2, 5), end=pb.Neumann, damping=1),
+        lambda X, T: np.exp(-T) * (((X - T > 0.5) + 1.0 * (X + T > 0.5)) / 2 + np.clip(X + T - 0.5, 0, 2 * T) / 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAVES)
+def test_jumps_of_a_wave_cross_each_other_and_are_reflected(name):
+    problem, exact = WAVES[name]
+    solution = pb.solve(problem, progress=False)
+    assert solution.status == "converged"
+    assert error(solution, exact) < 1e-6
+
+
+def test_a_jump_of_a_wave_grows_with_the_root_of_its_speed():
+    curves = carried_curves(wave(sp.Heaviside(x - FIFTH), HALF, speed=1 + x))
+    right = next(curve for curve in curves if curve.level.subs({x: 0.5, t: float(sp.log(1.5 / 1.2))}) < 1e-9)
+    assert float(right.jump.subs(t, sp.log(1.5 / 1.2))) == pytest.approx(np.sqrt(1.5 / 1.2) / 2, rel=1e-9)
+
+
+def test_prepared_waves_know_their_own_jumps():
+    solution = pb.prepare(wave(sp.cos(3 * x)), tol=1e-2).solve(conditions=wave(1.02 * sp.cos(3 * x)).conditions)
+    assert error(solution, mirrored(lambda s: 1.02 * np.cos(3 * s), -1)) < 1e-5
 
 
 def test_a_carried_jump_is_stored(tmp_path):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.characteristic_faces import carried_terms
+from pibls.cells.characteristic_faces import is_characteristic
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.mixed_derivatives import MixedDerivatives, both
@@ -35,7 +35,7 @@ class Fluxes:
     rows: Rows
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
-    _carried: dict[Face, list[Term] | None] = field(default_factory=dict)
+    _characteristic: dict[Face, bool] = field(default_factory=dict)
     _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
@@ -46,6 +46,10 @@ class Fluxes:
     def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of an interface condition, or of a flux that is written as a divergence, or None."""
         found = self.laws.of(part, face, number, order)
+        if face.jump is not None and self._is_characteristic(face):
+            share = (-0.5 if face.below is part else 0.5) * face.jump
+            stated = Stated(self._unchanged, face.points, face.normals, [], share, np.ones(len(share)))
+            return Law([], self.rows.traces.units(face)[number], stated, -1.0)
         if found is not None or not self._is_flux(face, number, order):
             return found
         given = self._given_fluxes[self._fluxes[number, order]]
@@ -55,6 +59,11 @@ class Fluxes:
         size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
         source = self._source(part, face, self._fluxes[number, order])
         return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
+
+    @cached_property
+    def _unchanged(self) -> Statement:
+        """A statement that stands for a jump, which no other source replaces."""
+        return Statement("jump", 0, replace(self.rows.equations[0].form), Interior())
 
     def _source(self, part: CellPart, face: Face, i: int) -> FloatArray:
         """Return the term of an equation's flux that does not depend on fields, on one side of a face."""
@@ -79,8 +88,6 @@ class Fluxes:
         is_flux = self._is_flux(face, number, order)
         if order == 0 and not is_flux:
             return [(number, (0,) * face.points.shape[1], 1.0)]
-        if carried := self.carried(face):
-            return carried
         if is_flux:
             scale = self._scale(face, number)
             return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
@@ -93,7 +100,7 @@ class Fluxes:
         if face.shift or not (self.switches or face.normals is not None) or (number, order) not in self._fluxes:
             return False
         if face.normals is not None:
-            return self.carried(face) is None
+            return not self._is_characteristic(face)
         if (face, number) not in self._jumps:
             self._jumps[face, number] = self._switches_at(face, number, self._fluxes[number, order])
         return self._jumps[face, number]
@@ -121,17 +128,17 @@ class Fluxes:
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.
 
-        Across a characteristic of a first-order equation nothing is. Of a second-order one the value is or, where it
-        jumps, only the derivative along the characteristic.
+        Across a characteristic of a first-order equation nothing is; of a second-order one the value, apart from a
+        jump that is known.
         """
-        carried = self.carried(face)
-        return self.across_interfaces if carried is None else [(0, int(face.jumps))] if carried else []
+        if not self._is_characteristic(face):
+            return self.across_interfaces
+        return [(0, 0)] if self.rows.equations[0].form.order == 2 else []
 
-    def carried(self, face: Face) -> list[Term] | None:
-        """Return the derivative along a characteristic that is continuous across a face, or None if it is on none."""
-        if face not in self._carried:
-            self._carried[face] = carried_terms(self.rows, face)
-        return self._carried[face]
+    def _is_characteristic(self, face: Face) -> bool:
+        if face not in self._characteristic:
+            self._characteristic[face] = is_characteristic(self.rows, face)
+        return self._characteristic[face]
 
     @cached_property
     def across_interfaces(self) -> list[tuple[int, int]]:

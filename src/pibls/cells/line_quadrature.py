@@ -86,9 +86,9 @@ class LineQuadrature:
         line, start, stop = self._segments(s, rectangle, scans[rectangle])
         ends = np.searchsorted(rectangle[line], np.arange(len(spread) + 1))
         found = []
-        for number, (_, nodes) in enumerate(counts):
-            own, (places, weights), along = slice(*ends[number : number + 2]), gauss(nodes), self._along[number]
-            size, length = self.high[number] - self.low[number], (stop - start)[own]
+        for number, (_, count) in enumerate(counts):
+            own, (places, weights), along = slice(*ends[number : number + 2]), gauss(count), self._along[number]
+            size, length, nodes = self.high[number] - self.low[number], (stop - start)[own], len(places)
             X = np.empty((len(length) * nodes, 2))
             X[:, 1 - along] = np.repeat(s[line[own]], nodes)
             X[:, along] = (start[own][:, None] + length[:, None] * places).ravel()
@@ -120,7 +120,8 @@ class LineQuadrature:
     @cached_property
     def _found(self) -> tuple[list[FloatArray], FloatArray]:
         """The breaks between lines, for each rectangle, and the scan along its lines that finds every segment."""
-        scans = np.tile(np.linspace(0.0, 1.0, SCAN), (len(self.low), 1))
+        # Sides may lie on the boundary of a domain that is open.
+        scans = np.tile(np.linspace(CLOSE, 1.0 - CLOSE, SCAN), (len(self.low), 1))
         breaks, open_ones = [np.empty(0)] * len(self.low), np.arange(len(self.low))
         for _ in range(_TIPS):
             found, tips = self._breaks(open_ones, scans)
@@ -203,7 +204,7 @@ class LineQuadrature:
         found: list[tuple[int, float]] = []
         for line, number in enumerate(rectangle.tolist()):
             ends = np.concatenate([[0.0], places[row == line], [1.0]])
-            gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
+            gaps = np.where(np.diff(ends) > CLOSE, np.diff(ends), np.inf)
             least = int(gaps.argmin())
             if 0 < least < len(gaps) - 1:
                 found.append((number, (ends[least] + ends[least + 1]) / 2))

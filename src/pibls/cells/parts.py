@@ -82,7 +82,7 @@ class Face:
     ``basis`` and ``slopes`` are the polynomials and their derivatives along the axes of the face, times roots of
     weights. It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
     conditions replace continuity; the number of each among the statements comes with the part on its inner side. A
-    whole face is the entire contact of two whole parts, with continuity only. Values may jump across a characteristic.
+    whole face is the entire contact of two whole parts, with continuity only. A wave may jump across a characteristic.
     """
 
     below: CellPart
@@ -96,7 +96,7 @@ class Face:
     whole: bool = False
     normals: FloatArray | None = None
     conditions: Mapping[int, CellPart] = field(default_factory=dict)
-    jumps: bool = False
+    jump: FloatArray | None = None  # at the points: the value above less that below
 
     @cached_property
     def area(self) -> float:

@@ -202,10 +202,6 @@ class TreeDomain:
             found[level] = interface_pieces(level, others, self.domain, self.inside, self.material_function)
         return {level: held for level, held in found.items() if held}
 
-    def jumps_across(self, level: Level) -> bool:
-        """Return whether an equation carries a jump of its data along the zeros of a level function."""
-        return self.switching is not None and level.expression in self.switching.jumping
-
     @property
     def material_function(self) -> Function:
         """Maps points to the number of their material: the branch that piecewise data take there."""

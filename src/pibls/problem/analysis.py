@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.problem.carried import carried_curves
 from pibls.problem.lowering import Form
@@ -88,14 +90,17 @@ class Analysis:
     @cached_property
     def switching(self) -> Switching | None:
         """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
-        steep = self.problem.domain.time is None and any(form.order > 1 for form in self.problem.laws.forms)
-        fronts = None if steep else self.problem.once(fronts_of)
-        carried = () if steep else carried_curves(self.problem) if fronts is None else fronts.curves
         found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
         found = found or any(map(has_branches, self.problem.equations))
-        jumping = frozenset(curve.level for curve in carried if curve.jumps)
-        levels = tuple(curve.level for curve in carried)
-        return Switching(self.problem, levels, jumping) if found or carried else None
+        return Switching(self.problem, self.carried) if found or self.carried else None
+
+    @cached_property
+    def carried(self) -> Mapping[sp.Expr, sp.Expr]:
+        """Expressions that vanish where jumps and kinks of data are carried, and how much a wave jumps there."""
+        if self.problem.domain.time is None and any(form.order > 1 for form in self.problem.laws.forms):
+            return {}
+        fronts = self.problem.once(fronts_of)
+        return {curve.level: curve.jump for curve in (fronts.curves if fronts else carried_curves(self.problem))}
 
     @property
     def jumps(self) -> bool:

@@ -7,8 +7,8 @@ one into the other at the ends of its interval.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from pibls.problem.places import OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.switches import MOST_EDGES, factors_of, has_branches, zeros
+from pibls.problem.wave_jumps import Given, carried_size, entering_sizes
 from pibls.quadrature.roots import CLOSE, SCAN
 
 
@@ -44,8 +45,8 @@ def carried_curves(problem: Problem) -> tuple[Traced, ...]:
     return _Carrying(problem, equations[0]).curves
 
 
-# A family of characteristics, a place on the boundary from which it leads inside, and whether a value jumps there.
-_Start = tuple[Directions, FloatArray, bool]
+# A family of characteristics, a place on the boundary from which it leads inside, and how much a wave jumps there.
+_Start = tuple[Directions, FloatArray, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +86,13 @@ class _Carrying:
         found: dict[tuple[int, bytes], Traced] = {}
         grain = CLOSE * np.ptp(self.problem.domain.bounds, axis=1)
         while waiting and len(found) < MOST_EDGES:
-            family, place, jumps = waiting.popleft()
+            family, place, size = waiting.popleft()
             key = self.families.index(family), np.round(place / grain).tobytes()
-            if key in found or (curve := traced(family, place, jumps=jumps)) is None:
+            if key in found or (curve := traced(family, place)) is None:
                 continue
-            found[key] = curve
-            waiting.extend(self._continued(family, curve))
+            jump = carried_size(self.equation.form, family, curve, float(place[1]), size)
+            found[key] = replace(curve, jump=jump)
+            waiting.extend(self._continued(family, found[key]))
         return tuple(found.values())
 
     def _starts(self) -> Iterator[_Start]:
@@ -104,19 +106,42 @@ class _Carrying:
             for patch in (patch for patch in place.part.patches if factors and patch.parameters == 1):
                 for s in dict.fromkeys(s for factor in factors for s in self._zeros(factor, patch)):
                     X, normals, _ = patch.at(np.array([[s]]))
-                    jumps = any(_jumps(statement, patch, s) for statement in own)
-                    yield from self._entering(X[0], normals, jumps)
+                    yield from self._entering(X[0], normals, [(one.form, _jump(one, patch, s)) for one in own])
         for disagreement in disagreements(self.problem, self.equation):
             yield from self._entering(*disagreement)
+        yield from self._around()
 
-    def _entering(self, place: FloatArray, normals: FloatArray, jumps: bool) -> Iterator[_Start]:
-        """Yield the families that enter at a place; a value may jump along one that is alone.
-
-        How a jump of a wave changes along a curved characteristic is not known here.
-        """
+    def _entering(
+        self, place: FloatArray, normals: FloatArray, given: Sequence[Given], *incoming: tuple[Directions, float]
+    ) -> Iterator[_Start]:
+        """Yield the families that enter at a place, with the sizes of their jumps."""
         own = [family for family in self.families if family.enters(place, normals)]
-        known = len(own) == 1 and (self.equation.form.order == 1 or own[0].constant is not None)
-        yield from ((family, place, jumps and known) for family in own)
+        sizes = entering_sizes(own, place, normals[0], given, incoming) if self._is_wave else [0.0] * len(own)
+        yield from ((family, place, size) for family, size in zip(own, sizes, strict=True))
+
+    def _around(self) -> Iterator[_Start]:
+        """Yield the ends of a period at which the initial values on both sides differ."""
+        initial, (low, high) = self.problem.domain.initial, self.problem.domain.bounds.T
+        if initial is None or not any(isinstance(s.place, Opposite) for s in self.problem.statements):
+            return
+        given, ends = [], np.array([low, [high[0], low[1]]])
+        for statement in self.problem.statements:
+            if isinstance(statement.place, OnPart) and statement.place.part.contains(ends).all():
+                left, right = statement.form.source_function(ends, initial.normals(ends))
+                is_jump = statement.form.order == 0 and abs(left - right) > CLOSE * max(abs(left), abs(right))
+                given.append((statement.form, float(right - left) if is_jump else 0.0))
+        if not any(jump for _, jump in given):
+            return
+        normals = initial.normals(ends)
+        sizes = entering_sizes(self.families, ends[0], normals[0], given) if self._is_wave else [0.0]
+        for family, size in zip(self.families, sizes, strict=True):
+            for place, out in zip(ends, (-1.0, 1.0), strict=True):
+                if family.enters(place, np.array([[out, 0.0], normals[0]])):
+                    yield family, place, size
+
+    @property
+    def _is_wave(self) -> bool:
+        return self.equation.form.order == 2
 
     def _zeros(self, factor: sp.Expr, patch: Any) -> list[float]:
         """Return the zeros of an expression strictly within a patch, by its parameter."""
@@ -139,19 +164,22 @@ class _Carrying:
             or curve.end[1] >= bounds[1, 1] - CLOSE * np.ptp(bounds[1])
         ):
             return
+        size = float(curve.jump.subs(self.problem.domain.time, sp.Float(curve.end[1])))
         if any(isinstance(s.place, Opposite) for s in self.problem.statements):
-            yield family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), curve.jumps
-        else:
-            yield from ((other, curve.end, curve.jumps) for other in self.families if other is not family)
+            yield family, np.array([bounds[0].sum() - curve.end[0], curve.end[1]]), size
+        elif self._is_wave:
+            out, given = np.array([[np.sign(curve.end[0] - bounds[0].mean()), 0.0]]), self.problem.statements
+            there = (s.form for s in given if isinstance(s.place, OnPart) and s.place.part.contains(curve.end[None])[0])
+            yield from self._entering(curve.end, out, [(form, 0.0) for form in there], (family, size))
 
 
-def _jumps(statement: Statement, patch: Any, place: float) -> bool:
-    """Tell whether a given value jumps at a place of a patch, by its size all along the patch."""
-    if statement.form.order:
-        return False
+def _jump(statement: Statement, patch: Any, place: float) -> float:
+    """Return how much a prescribed value jumps at a place of a patch, along its axis; small ones count for nothing."""
     s = np.concatenate([[place - CLOSE, place + CLOSE], np.linspace(0.0, 1.0, SCAN + 1)[1:-1]])
+    X, normals, _ = patch.at(s[:, None])
     try:
-        values = statement.form.source_function(*patch.at(s[:, None])[:2])
+        values = statement.form.source_function(X, normals)
     except ProblemError:
-        return True
-    return bool(abs(values[0] - values[1]) > np.sqrt(CLOSE) * np.abs(values).max())
+        return 0.0
+    jump = float(values[0] - values[1]) * float(np.sign((X[1] - X[0]).sum()))
+    return jump if abs(jump) > np.sqrt(CLOSE) * np.abs(values).max() else 0.0

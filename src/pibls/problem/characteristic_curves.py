@@ -57,11 +57,11 @@ class Traced:
     """A curve as the zeros of an expression."""
 
     level: sp.Expr
-    jumps: bool  # whether values may jump across it, or only derivatives
+    jump: sp.Expr = sp.S.Zero  # of a wave: the value where the level is positive less that where it is negative
     end: FloatArray | None = None  # where it leaves the box around the domain, if it may be reflected there
 
 
-def traced(family: Directions, start: FloatArray, *, jumps: bool = False) -> Traced | None:
+def traced(family: Directions, start: FloatArray) -> Traced | None:
     """Return the characteristic of a family through a point, or None if none can be told.
 
     >>> from pibls import Rectangle
@@ -73,13 +73,13 @@ def traced(family: Directions, start: FloatArray, *, jumps: bool = False) -> Tra
     if (slope := family.constant) is not None:
         slope = slope / np.abs(slope).max() if family.domain.time is None else slope
         level = sum(float(c) * (s - float(p)) for c, s, p in zip((slope[1], -slope[0]), symbols, start, strict=True))
-        return Traced(sp.expand(level), jumps, _straight_end(family, start, slope))
+        return Traced(sp.expand(level), end=_straight_end(family, start, slope))
     if family.domain.time is None:
         stream = _stream(family)
         if stream is not None:
             there = stream.subs(dict(zip(symbols, map(sp.Float, start), strict=True)))
-            return Traced(stream - there, jumps)
-    return _followed(family, start, jumps)
+            return Traced(stream - there)
+    return _followed(family, start)
 
 
 def _straight_end(family: Directions, start: FloatArray, slope: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ def _stream(family: Directions) -> sp.Expr | None:
     return sp.expand(across - sp.integrate(sp.expand(up + across.diff(x)), x))
 
 
-def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | None:
+def _followed(family: Directions, start: FloatArray) -> Traced | None:
     """Return a characteristic as a graph over the axis along which the flow never turns, by integration."""
     from scipy.integrate import solve_ivp
 
@@ -150,7 +150,7 @@ def _followed(family: Directions, start: FloatArray, jumps: bool) -> Traced | No
     near = np.abs(end[other] - sides)
     if near.min() < 2 * CLOSE * span:
         end[other] = sides[near.argmin()]
-    return Traced(level, jumps, end)
+    return Traced(level, end=end)
 
 
 def _upright(family: Directions) -> int | None:

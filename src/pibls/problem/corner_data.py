@@ -23,11 +23,12 @@ from pibls.problem.places import OnPart
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.symbols import Normal
+from pibls.problem.wave_jumps import Given
 from pibls.quadrature.roots import CLOSE, SCAN
 
 
-def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[FloatArray, FloatArray, bool]]:
-    """Yield the corners, each with both normals, and whether values jump there or only derivatives.
+def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[FloatArray, FloatArray, list[Given]]]:
+    """Yield the corners, each with both normals, and how much the values jump that the other side prescribes.
 
     >>> import pibls as pb
     >>> x, t = pb.coordinates("x t")
@@ -35,9 +36,10 @@ def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[Float
     >>> equation = u.diff(t) + u.diff(x)
     >>> for value in (1, t, -sp.sin(t)):
     ...     problem = Problem(equation, line, [pb.Initial(u, sp.sin(x)), pb.Dirichlet(u, value, on=line.left)])
-    ...     print([(place.tolist(), jumps) for place, _, jumps in disagreements(problem, problem.statements[0])])
-    [([0.0, 0.0], True)]
-    [([0.0, 0.0], False)]
+    ...     found = disagreements(problem, problem.statements[0])
+    ...     print([(place.tolist(), round(float(jump), 6)) for place, _, given in found for _, jump in given])
+    [([0.0, 0.0], 1.0)]
+    [([0.0, 0.0], 0.0)]
     []
     """
     bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
@@ -46,11 +48,11 @@ def disagreements(problem: Problem, equation: Statement) -> Iterator[tuple[Float
         if not all(corner.sides):
             continue
         try:
-            order = corner.first_difference
+            given = corner.differences
         except (ProblemError, ValueError, TypeError, ArithmeticError):
             continue  # some derivative has no value in the corner
-        if order is not None:
-            yield corner.place, np.diag(corner.outward), order == 0
+        if given is not None:
+            yield corner.place, np.diag(corner.outward), given
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +91,19 @@ class _Corner:
         return int(self.problem.domain.time is not None)
 
     @property
-    def first_difference(self) -> int | None:
-        """The lowest order of a derivative in which the conditions on the other side do not hold; None if all do."""
-        s, found = np.linspace(0.0, 1.0, SCAN)[1:-1, None], []
+    def differences(self) -> list[Given] | None:
+        """The conditions on the other side, each with the jump to its value; None if all of them hold."""
+        s, found, agree = np.linspace(0.0, 1.0, SCAN)[1:-1, None], [], True
         size = max(np.abs(form.source_function(*patch.at(s)[:2])).max() for own in self.sides for form, patch in own)
         for form, _ in self.sides[1 - self._ahead]:
             terms, source = self._expanded(form)
-            for j in range(self.degree - form.order):
-                off = self._residual(terms, source, self._values, self._index(0, j))
-                if abs(off) > np.sqrt(CLOSE) * size:
-                    found.append(form.order + j)
-        return min(found, default=None)
+            off = [
+                self._residual(terms, source, self._values, self._index(0, j)) for j in range(self.degree - form.order)
+            ]
+            differs = np.abs(off) > np.sqrt(CLOSE) * size
+            agree = agree and not differs.any()
+            found.append((form, -off[0] if form.order == 0 and differs[0] else 0.0))
+        return None if agree else found
 
     def _index(self, along: int, ahead: int) -> MultiIndex:
         return (along, ahead) if self._ahead else (ahead, along)

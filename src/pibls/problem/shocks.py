@@ -86,13 +86,13 @@ class Fronts:
         for shock in self.shocks:
             begin = start + float(shock.times[0])
             line = graph(partial(shock.after, start), begin, stop, time, CLOSE * (high - low))
-            found.append(Traced(x - line, True))
+            found.append(Traced(x - line))
         for own in self.law.breaks:
             for state in (own.left, own.right) if own in self.fans else (own.left,):
                 pace = float(self.law.speed(np.array([state]))[0])
                 ends = own.place, own.place + pace * self.law.until
                 if max(ends) > low + CLOSE and min(ends) < high - CLOSE and not self._is_swallowed(own):
-                    found.append(Traced(x - own.place - pace * (time - start), False))
+                    found.append(Traced(x - own.place - pace * (time - start)))
         return tuple(found)
 
     def _is_swallowed(self, own: Break) -> bool:

@@ -6,8 +6,8 @@ u_tt = c² u_xx that is not written as a divergence keeps its slope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from sympy.core.relational import Relational
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.level import Level
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
@@ -42,9 +43,8 @@ class Switching:
     """
 
     problem: Problem
-    # zero on curves along which the equation carries kinks and jumps of its data; those on which values jump
-    carried: tuple[sp.Expr, ...] = ()
-    jumping: frozenset[sp.Expr] = frozenset()
+    # zero on curves along which the equation carries kinks and jumps of its data; how much a wave jumps there
+    carried: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
 
     @cached_property
     def planes(self) -> FloatArray:
@@ -90,6 +90,14 @@ class Switching:
             if (len(factor.free_symbols & set(symbols)) > 1) == several and -plain not in found:
                 found.setdefault(plain, factor)
         return tuple(found.values())[:MOST_EDGES]
+
+    def jump_across(self, level: Level, X: FloatArray, normals: FloatArray) -> FloatArray | None:
+        """Return how much a wave jumps along normals at points on the zeros of a level function; None if not at all."""
+        jump = self.carried.get(level.expression)
+        if not jump:
+            return None
+        sign = np.sign((level.gradient(X) * normals).sum(axis=1))
+        return np.asarray(sign * compile_function(jump, self.problem.domain.coordinates)(X))
 
     @cached_property
     def branch(self) -> Function:

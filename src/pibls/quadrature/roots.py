@@ -76,8 +76,8 @@ def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[Int
     places and the numbers of their ranges, which never fall; it may have a column for each condition.
     """
     every = np.arange(len(start))
-    scans = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, SCAN)
-    scans[:, -1] = stop
+    # Ends may lie on the boundary of a domain that is open.
+    scans = start[:, None] + (stop - start)[:, None] * np.linspace(CLOSE, 1.0 - CLOSE, SCAN)
     row, low, high, _ = switched(inside, scans)
     row, cuts = np.concatenate([every, row, every]), np.concatenate([start, (low + high) / 2, stop])
     order = np.lexsort((cuts, row))

@@ -29,6 +29,7 @@ from pibls.solution.sizes import reference_sizes
 _SAMPLES = 2000  # points at which two solutions are compared all over the domain
 _UNKNOWN = 12  # degree of a network that has none
 _HIGHEST = 2  # degrees that a rougher solution lacks: one alone may be missing for symmetry
+_LEAST = 2.0  # distances to the richer solution in an error: up to half of it, the richer solution shares
 _ASIDE = 1e-6  # of a part: how far from a wall one is plainly on one side
 
 
@@ -164,10 +165,10 @@ class SolutionPair:
 
     @cached_property
     def magnified(self) -> float:
-        """By how much the estimated error is larger than the distance to the richer solution, at least 1."""
+        """By how much errors are larger than distances to the richer solution: as that of the solution, at least."""
         estimate = self.solution.error_estimate
         if self.richer is None or not estimate or not np.isfinite(estimate):
-            return 1.0
+            return _LEAST
         X, roots = self.solution.spread(_SAMPLES, seed=1)
         names = self.solution.problem.field_names
         wanted = [(name, (0,) * X.shape[1]) for name in names]
@@ -178,7 +179,7 @@ class SolutionPair:
             (np.linalg.norm(roots * (own[name] - other[name])) / sizes[name] for name in names if sizes[name] > 0),
             default=0.0,
         )
-        return max(1.0, float(estimate / apart)) if apart > 0.0 else 1.0
+        return max(_LEAST, float(estimate / apart)) if apart > 0.0 else _LEAST
 
 
 def _aside(solution: Solution, X: FloatArray) -> FloatArray:

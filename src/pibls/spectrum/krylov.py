@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,8 @@ SPARE = 2  # functions in a block beyond the eigenvalues that are asked for: the
 _STEPS = 30  # blocks at most
 _DEPENDENT = 1e-10  # of a block: directions that are rounding
 
-Weights = dict[CellPart, FloatArray]
+Functions = FloatArray
+"""Weights of functions on all parts, shape (functions, parts, fields, functions of a cell)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Modes:
     missed: FloatArray  # what the iteration and rounding leave of each, by its distance from the shift
     weights: dict[CellPart, Any]  # shape (eigenfunctions, fields, functions); complex where eigenvalues are
     residuals: dict[CellPart, FloatArray]  # that each eigenfunction leaves in the rows of every part
+    starts: Fit  # these eigenfunctions and some more as fields, to start from on another tree
 
     @cached_property
     def residual(self) -> float:
@@ -58,8 +60,8 @@ class Modes:
 
     @cached_property
     def network(self) -> CellNetwork:
-        """All eigenfunctions as a network."""
-        return network_of(self.layout, self.as_fields)
+        """The functions to start from as a network."""
+        return network_of(self.layout, self.starts)
 
     @cached_property
     def _alone(self) -> dict[Cell, CellPart]:
@@ -77,7 +79,7 @@ class Modes:
     def at(self, X: FloatArray) -> Any:
         """Return the eigenfunctions at points, all fields of one below each other, as columns."""
         zero = (0,) * X.shape[1]
-        values = self.network.evaluate(X, [zero])[zero]
+        values = network_of(self.layout, self.as_fields).evaluate(X, [zero])[zero]
         fields, count = next(iter(self.weights.values())).shape[1], len(self.values)
         values = np.concatenate([values[:, number::fields] for number in range(fields)])
         return values[:, :count] + (1j * values[:, count:] if values.shape[1] > count else 0.0)
@@ -102,12 +104,17 @@ class _Arnoldi:
         """How statements depend on the eigenvalue."""
         return self.pencil.by_form(self.linear.layout.problem)
 
+    @cached_property
+    def numbers(self) -> dict[CellPart, int]:
+        """The number of each part."""
+        return {part: number for number, part in enumerate(self.fit.parts)}
+
     @property
     def fields(self) -> int:
         """Number of fields of the problem."""
         return len(self.pencil.problem.field_names)
 
-    def first(self, count: int, rng: np.random.Generator, near: Modes | None) -> Weights:
+    def first(self, count: int, rng: np.random.Generator, near: Modes | None) -> Functions:
         """Return functions to start with: made of random waves as sources, and of eigenfunctions nearby."""
         layout = self.linear.layout
         low, size = layout.root.low, layout.root.size
@@ -122,9 +129,18 @@ class _Arnoldi:
             waves = held * np.sin((own.points - low) / size @ turns + phases)
             return np.hstack([waves, *([] if near is None else [self._seen(near, own, part)])])
 
-        found = self.linear.solver.again(sources).columns
+        found = self.stacked(self.linear.solver.again(sources).columns)
         self._spend(count + self._known(near))
-        return {part: self._doubled(own, np.zeros_like(own)) for part, own in found.items()}
+        return self._doubled(found, np.zeros_like(found))
+
+    def stacked(self, columns: dict[CellPart, Any]) -> Functions:
+        """Return functions given part by part as one array."""
+        return np.stack([columns[part] for part in self.fit.parts], axis=1)
+
+    def fields_of(self, functions: Functions) -> Fit:
+        """Return functions side by side as the fields of one fit."""
+        width = functions.shape[3]
+        return replace(self.fit, weights={p: functions[:, k].reshape(-1, width) for p, k in self.numbers.items()})
 
     def _known(self, near: Modes | None) -> int:
         return 0 if near is None else near.network.size // self.fields
@@ -135,7 +151,7 @@ class _Arnoldi:
         terms = once or twice
         around = near.around(part.center)
         if around is not None:
-            functions = near.as_fields.weights[around].reshape(self._known(near), self.fields, -1)
+            functions = near.starts.weights[around].reshape(self._known(near), self.fields, -1)
             return applied(near.layout, own, around, terms, functions)
         found = np.zeros((len(own.points), self._known(near)))
         values = near.network.evaluate(own.points, list(dict.fromkeys(index for _, index in terms))) if terms else {}
@@ -143,63 +159,69 @@ class _Arnoldi:
             found += coefficient(own.points, own.normals)[:, None] * values[index][:, number :: self.fields]
         return np.nan_to_num(found)
 
-    def _doubled(self, own: FloatArray, before: FloatArray) -> FloatArray:
+    def _doubled(self, own: Functions, before: Functions) -> Functions:
         """Return functions; in a quadratic problem also the products of the eigenvalue with them."""
-        return np.concatenate([own, before + self.shift * own], axis=1) if self.pencil.is_quadratic else own
+        return np.concatenate([own, before + self.shift * own], axis=2) if self.pencil.is_quadratic else own
 
     def _spend(self, sides: int) -> None:
         self.linear.budget.spend(self.linear.solver.memory * sides)
 
-    def inverted(self, weights: Weights) -> Weights:
+    def inverted(self, functions: Functions) -> Functions:
         """Return the inverse of the shifted problem, applied to functions."""
-        made = self._solved(weights)
-        return {part: self._doubled(own, weights[part][:, : self.fields]) for part, own in made.columns.items()}
+        return self._doubled(self.stacked(self._solved(functions).columns), functions[:, :, : self.fields])
 
-    def _solved(self, weights: Weights) -> Fit:
+    def _solved(self, functions: Functions) -> Fit:
         """Solve the shifted problem with the terms of functions that the eigenvalue multiplies as sources."""
         layout, fields = self.linear.layout, self.fields
 
         def sources(own: Stated, part: CellPart) -> FloatArray:
             _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
-            here = weights[part][:, :fields]
+            every = functions[:, self.numbers[part]]
+            here = every[:, :fields]
             found = applied(layout, own, part, once, here)
             if twice:
-                found += applied(layout, own, part, twice, weights[part][:, fields:] + self.shift * here)
+                found += applied(layout, own, part, twice, every[:, fields:] + self.shift * here)
             return found
 
-        self._spend(len(next(iter(weights.values()))))
+        self._spend(len(functions))
         return self.linear.solver.again(sources)
 
-    def residual(self, values: Any, weights: dict[CellPart, Any]) -> dict[CellPart, FloatArray]:
+    def residual(self, values: Any, functions: Any) -> dict[CellPart, FloatArray]:
         """Return the residuals that eigenfunctions of size one leave in the rows of every part, in their own units."""
-        every = {part: np.concatenate([own, own * values[:, None, None]], axis=1) for part, own in weights.items()}
-        if not self.pencil.is_quadratic:
-            every = weights
+        if self.pencil.is_quadratic:
+            functions = np.concatenate([functions, functions * values[:, None, None, None]], axis=2)
         if not values.imag.any():
-            left = self._solved({part: own.real for part, own in every.items()}).left
+            left = self._solved(functions.real).left
             return {part: own * np.abs(values - self.shift) for part, own in left.items()}
-        made = self._solved({part: np.concatenate([own.real, own.imag]) for part, own in every.items()})
+        made = self._solved(np.concatenate([functions.real, functions.imag]))
         halves = {part: np.split(own, 2) for part, own in made.left.items()}
         return {part: np.hypot(*own) * np.abs(values - self.shift) for part, own in halves.items()}
 
-    def sampled(self, weights: Weights) -> FloatArray:
-        """Return functions at the points of all parts, times roots of weights, as columns."""
-        found = [np.sqrt(part.weights)[:, None] * values for part, values in self._values(weights)]
-        return np.concatenate([own.reshape(-1, own.shape[2]) for own in found])
+    def sampled(self, functions: Any) -> Any:
+        """Return numbers, as columns, whose squares sum to those of functions over the domain.
 
-    def sizes(self, weights: Weights) -> FloatArray:
+        In whole parts these are weights, and in cut ones values at points times roots of weights.
+        """
+        whole = np.array([part.whole for part in self.fit.parts])
+        scales = np.sqrt([part.extent for part in self.fit.parts if part.whole])
+        found = [(functions[:, whole] * scales[:, None, None]).reshape(len(functions), -1)]
+        for part, values in self._values(functions, [part for part in self.fit.parts if not part.whole]):
+            found.append((np.sqrt(part.weights) * values).reshape(len(functions), -1))
+        return np.concatenate(found, axis=1).T
+
+    def sizes(self, functions: Any) -> FloatArray:
         """Return the size of functions in the mean square over the domain."""
-        squares = ((np.abs(own) ** 2).sum(axis=0).T @ part.integrals for part, own in self._values(weights))
+        every = self._values(functions, self.fit.parts)
+        squares = ((np.abs(own) ** 2).sum(axis=1) @ part.integrals for part, own in every)
         # Exact weights of cut parts may be negative, and so may be their sum on a very coarse tree.
         return np.asarray(np.sqrt(np.abs(sum(squares))))
 
-    def _values(self, weights: Weights) -> Iterator[tuple[CellPart, FloatArray]]:
-        """Yield functions at the points of every part, shape (fields, points, functions)."""
+    def _values(self, functions: Any, parts: Sequence[CellPart]) -> Iterator[tuple[CellPart, Any]]:
+        """Yield functions at the points of parts, shape (functions, fields, points)."""
         layout = self.linear.layout
         zero = (0,) * layout.reference.dimension
-        for part, own in weights.items():
-            nodes = layout.nodes(part, part.points, [zero])[zero]
-            yield part, np.einsum("nm,sfm->fns", nodes, own, optimize=True)
+        for part in parts:
+            yield part, functions[:, self.numbers[part]] @ layout.nodes(part, part.points, [zero])[zero].T
 
 
 def modes_of(
@@ -220,41 +242,36 @@ def modes_of(
     """
     arnoldi = _Arnoldi(pencil, linear, fit, shift)
     rng = np.random.default_rng((seed, len(fit.parts), linear.layout.reference.degree))
-    blocks: list[Weights] = []
-    bases: list[FloatArray] = []
     image = arnoldi.first(SPARE if near is not None else number + SPARE, rng, near)
     samples = arnoldi.sampled(image)
+    blocks, bases = image[:0], samples[:, :0]
     matrix, size = np.zeros((0, 0)), float(np.linalg.norm(samples, ord=2))
     for _ in range(_STEPS):
         block, basis, triangle = _orthonormal(image, samples, size)
-        if not basis.shape[1]:
+        if not len(block):
             break
         below = np.zeros((len(triangle), matrix.shape[1]))
-        below[:, matrix.shape[1] - triangle.shape[1] :] = triangle if blocks else 0.0
+        below[:, matrix.shape[1] - triangle.shape[1] :] = triangle if len(blocks) else 0.0
         matrix = np.vstack([matrix, below])
-        blocks, bases = [*blocks, block], [*bases, basis]
+        blocks, bases = np.concatenate([blocks, block]), np.hstack([bases, basis])
         image = arnoldi.inverted(block)
-        samples, height = _less(arnoldi.sampled(image), np.hstack(bases))
+        samples, height = _less(arnoldi.sampled(image), bases)
         size = float(np.linalg.norm(height, ord=2))
-        image = {
-            part: own - np.tensordot(height.T, np.concatenate([before[part] for before in blocks]), axes=1)
-            for part, own in image.items()
-        }
+        image = image - np.tensordot(height.T, blocks, axes=1)
         matrix = np.hstack([matrix, height])
         values, vectors = np.linalg.eig(matrix)
         order = np.argsort(-np.abs(values), kind="stable")[:number]
-        lost = np.linalg.norm(samples @ vectors[-basis.shape[1] :, order], axis=0)
+        lost = np.linalg.norm(samples @ vectors[-len(block) :, order], axis=0)
         if (lost <= SLIGHT * tol * np.abs(values[order])).all():
             break
-    turned = vectors[:, order].T
-    weights = {
-        part: np.tensordot(turned, np.concatenate([own[part][:, : arnoldi.fields] for own in blocks]), axes=1)
-        for part in fit.parts
-    }
+    found = np.tensordot(vectors[:, order].T, blocks[:, :, : arnoldi.fields], axes=1)
+    more = vectors[:, np.argsort(-np.abs(values), kind="stable")[: number + SPARE]]
+    spanned = np.linalg.svd(np.hstack([more.real, more.imag]), full_matrices=False)[0][:, : more.shape[1]]
+    starts = arnoldi.fields_of(np.tensordot(spanned.T, blocks[:, :, : arnoldi.fields], axes=1))
     # What rounding does to an eigenvalue goes with the angle between its right and left eigenvector.
     angles = np.linalg.norm(np.linalg.pinv(vectors), axis=1)[order]
     missed = angles * (lost / np.abs(values[order]) + sys.float_info.epsilon * math.sqrt(fit.unknowns))
-    return _normalised(arnoldi, shift + 1.0 / values[order], weights, missed, tol)
+    return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, missed, tol)
 
 
 def _less(samples: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -265,27 +282,26 @@ def _less(samples: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArra
     return samples - basis @ more, height + more
 
 
-def _orthonormal(weights: Weights, samples: FloatArray, size: float) -> tuple[Weights, FloatArray, FloatArray]:
+def _orthonormal(functions: Functions, samples: FloatArray, size: float) -> tuple[Functions, FloatArray, FloatArray]:
     """Return orthonormal functions, their samples, and how the given ones depend on them; rounding is left out."""
     left, scales, right = np.linalg.svd(samples, full_matrices=False)
     kept = scales > _DEPENDENT * size
-    turned = right[kept] / scales[kept, None]
-    made = {part: np.tensordot(turned, own, axes=1) for part, own in weights.items()}
+    made = np.tensordot(right[kept] / scales[kept, None], functions, axes=1)
     return made, left[:, kept], scales[kept, None] * right[kept]
 
 
-def _normalised(arnoldi: _Arnoldi, values: Any, weights: dict[CellPart, Any], missed: FloatArray, tol: float) -> Modes:
+def _normalised(arnoldi: _Arnoldi, values: Any, functions: Any, starts: Fit, missed: FloatArray, tol: float) -> Modes:
     """Return eigenfunctions of size one, as real as they can be."""
-    samples = arnoldi.sampled(weights)
+    samples = arnoldi.sampled(functions)
     turn = samples[np.abs(samples).argmax(axis=0), np.arange(samples.shape[1])]
     scale = np.conj(turn) / np.abs(turn) / np.linalg.norm(samples, axis=0)
     # Of two equal eigenvalues rounding makes a pair, whose real and imaginary part are eigenfunctions.
     real = np.abs(values.imag) <= tol * np.abs(values - arnoldi.shift)
     second = real & (values.imag < 0)
-    scale = np.where(second, 1j * scale, scale)
-    weights = {part: own * scale[:, None, None] for part, own in weights.items()}
-    weights = {part: np.where(real[:, None, None], own.real, own) for part, own in weights.items()}
-    sizes = arnoldi.sizes(weights)
-    weights = {part: own / sizes[:, None, None] for part, own in weights.items()}
+    functions = functions * np.where(second, 1j * scale, scale)[:, None, None, None]
+    functions = np.where(real[:, None, None, None], functions.real, functions)
+    functions = functions / arnoldi.sizes(functions)[:, None, None, None]
     values = np.where(real, values.real, values)
-    return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, arnoldi.residual(values, weights))
+    residuals = arnoldi.residual(values, functions)
+    weights = {part: functions[:, number] for part, number in arnoldi.numbers.items()}
+    return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, residuals, starts)

@@ -26,6 +26,7 @@ from pibls.cells.solve import Fit
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
+from pibls.problem.analysis import analysis_of
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.refinement import Course, Reason, Stop, verdict
@@ -153,9 +154,10 @@ class Prepared:
         if not any(_changed(self.problem, problem) for problem in problems):
             return [self.solution] * len(problems)
         again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
+        alike = [analysis_of(problem).carried == analysis_of(self.problem).carried for problem in problems]
         return [
-            made or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
-            for made, problem in zip(again, problems, strict=True)
+            (same and made) or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
+            for same, made, problem in zip(alike, again, problems, strict=True)
         ]
 
     def _restated(self, source: Any, conditions: Sequence[AnyCondition] | None) -> Problem:
