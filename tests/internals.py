@@ -40,7 +40,7 @@ NAMES = {
     "pibls.cli.sources": "complete zoo",
     "pibls.cli.zoo": "kinds starter",
     "pibls.evolution.basis": "QuadratureRule compressed",
-    "pibls.evolution.cell_evolution": "Modes",
+    "pibls.evolution.cell_evolution": "RunModes",
     "pibls.evolution.cell_run": "along shortened",
     "pibls.evolution.cell_stages": "CellStages",
     "pibls.evolution.resolvent": "find_resolvent",

@@ -10,7 +10,7 @@ from internals import (
     ErrorMarking,
     EvolvedCells,
     Layout,
-    Modes,
+    RunModes,
     along,
     draw_reference,
     find_resolvent,
@@ -239,7 +239,7 @@ def test_a_field_that_stays_zero_is_not_what_cells_resolve():
         [walls, pb.Dirichlet(v, 0, on=square.top | square.bottom), *starts],
         exact,
     )
-    modes = Modes.of(along(stages(still, 9, 0), np.linspace(0.0, 1.0, 5)))
+    modes = RunModes.of(along(stages(still, 9, 0), np.linspace(0.0, 1.0, 5)))
     assert len(modes.sizes) == 2  # one mode of each of the two fields that are not zero
     assert modes.smooth.all()
 

@@ -17,6 +17,14 @@ from pibls.checks import FloatArray
 __all__ = ["Equations", "Held", "PartRows", "turned"]
 
 
+def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
+    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
+    if factor is None:
+        return source
+    turned = factor.T @ source
+    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
+
+
 @dataclass(frozen=True, eq=False)
 class PartRows:
     """The rows of one part without those on its faces, in units of the solution.
@@ -66,11 +74,11 @@ class PartRows:
         self,
         part: CellPart,
         sources: Sources | None,
-        turned: Callable[[FloatArray | None, FloatArray], FloatArray],
+        turn: Callable[[FloatArray | None, FloatArray], FloatArray] = turned,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others.
 
-        ``turned`` writes right-hand sides in the columns of an orthogonal factor.
+        ``turn`` writes right-hand sides in the columns of an orthogonal factor.
         """
         if sources is None:
             return self.source, self.value, self.given
@@ -79,7 +87,7 @@ class PartRows:
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
         )
         value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return turned(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
+        return turn(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
 
 
 class EquationKey(NamedTuple):
@@ -108,14 +116,6 @@ class Equations(NamedTuple):
             return cls(rows, tested)
         factor, triangle = np.linalg.qr(rows)
         return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
-
-
-def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
-    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
-    if factor is None:
-        return source
-    turned = factor.T @ source
-    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
 
 
 class Held(NamedTuple):

@@ -47,8 +47,8 @@ class ComparedRuns(NamedTuple):
     estimate: float
 
 
-class Modes(NamedTuple):
-    """What the coefficients of a solution tell about its error in space.
+class RunModes(NamedTuple):
+    """The main modes of a solution over time, whose coefficients tell its error in space.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Modes(NamedTuple):
     smooth: BoolArray
 
     @classmethod
-    def of(cls, run: CellRun) -> Modes:
+    def of(cls, run: CellRun) -> RunModes:
         """Return the modes of a solution.
 
         At a time when a field is almost zero, its coefficients are rounding, which is never smooth. A field that is
@@ -104,7 +104,7 @@ class CellEvolution:
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
     _excess: float = 1.0  # how much larger the error of the last solution was than coefficients and steps tell
-    _known: tuple[CellRun, Modes] | tuple[None, None] = (None, None)  # what the coefficients of the last solution tell
+    _known: tuple[CellRun, RunModes] | tuple[None, None] = (None, None)  # the main modes of the last solution
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
@@ -171,11 +171,11 @@ class CellEvolution:
         goal = min(self.tol / max(last, self.tol), 1.0)
         return richer, marker.refined(fit, sizes, goal, given=splits)[0]
 
-    def _modes(self, here: CellRun) -> Modes:
-        """Return what the coefficients of a solution tell; kept for the last one."""
+    def _modes(self, here: CellRun) -> RunModes:
+        """Return the main modes of a solution; kept for the last one."""
         known, found = self._known
         if known is not here or found is None:
-            found = Modes.of(here)
+            found = RunModes.of(here)
             self._known = here, found
         return found
 
