@@ -36,8 +36,9 @@ _WITHIN = 10.0  # estimates that an error may have
 _RULES = (4_000, 9_000, 20_000)  # nodes of the rules that tell the truth about an integral
 _SPREADS = 10.0  # of the rules that the truth may be away from the finest: kinks make them agree by chance
 _DENSE = 20_000  # points among which a larger value is looked for
-_NEAR = 10.0 ** -np.arange(2, 10)  # of the domain: distances around a place at which the closed form is looked at
-_STEPS = 1e-2, 3e-3  # of the domain: lengths over which differences are taken
+_NEAR = 4.0 ** -np.arange(3, 18)  # of the domain: distances within which a larger value is looked for, one by one
+_AROUND = 64  # points at each of them
+_STEPS = np.array([1e-2, 3e-3])  # of the domain: lengths over which differences are taken
 
 Task = tuple[str, str]
 
@@ -91,17 +92,19 @@ class Truth:
         try:
             return float(self.at(exact.diff(axis), X)[0]), 0.0
         except pb.PiblsError:  # a function without a formula
-            domain = self.problem.domain
-            number = domain.coordinates.index(axis)
-        nodes, found = np.arange(8.0), []
-        way = np.eye(len(domain.coordinates))[number] * np.ptp(domain.bounds[number])
-        for step in _STEPS:
-            for sign in (1.0, -1.0):
-                Y = X + sign * step * np.outer(nodes / nodes[-1], way)
-                if np.asarray(domain.contains(Y[1:])).all():
-                    row = np.linalg.solve(np.vander(nodes, increasing=True).T, np.eye(len(nodes))[1])
-                    found.append(float(row @ self.at(exact, Y)) / (sign * step * way[number] / nodes[-1]))
-        return found[-1], _SPREADS * (max(found) - min(found)) if len(found) > 1 else np.inf
+            way = np.eye(X.shape[1])[[self.problem.domain.coordinates.index(axis)]]
+        found = [sign * own[0] for sign in (1.0, -1.0) for own in self.differences(exact, X, sign * way)]
+        return found[0], _SPREADS * (max(found) - min(found))
+
+    def differences(self, exact: sp.Expr, X: Any, ways: Any) -> list[Any]:
+        """Return the derivatives along given ways at points by one-sided differences, if these stay in the domain."""
+        domain, nodes, found = self.problem.domain, np.linspace(0.0, 1.0, 8), []
+        row = np.linalg.solve(np.vander(nodes, increasing=True).T, np.eye(len(nodes))[1])
+        for step in _STEPS * np.ptp(domain.bounds[: len(domain.space) or 1], axis=1).min():
+            Y = X[:, None] + step * nodes[:, None] * ways[:, None]
+            if np.asarray(domain.contains(Y[:, 1:].reshape(-1, X.shape[1]))).all():
+                found.append(self.at(exact, Y.reshape(-1, X.shape[1])).reshape(len(X), -1) @ row / step)
+        return found
 
 
 def quantities(task: Task) -> list[Row]:
@@ -172,8 +175,14 @@ class Asked:
         parts = [part for name, part in domain.parts.items() if name not in ("initial", "final")] or [domain.boundary]
         part, normal = parts[self.rng.integers(len(parts))], pb.normal(*space)
         wanted, known = (sum(own.diff(s) * n for s, n in zip(space, normal, strict=True)) for own in (field, exact))
-        found = self.solution.integral(wanted, over=part)
-        return f"{field} through {part.name}", *self._integrated(found, wanted, known, part)
+        found, words = self.solution.integral(wanted, over=part), f"{field} through {part.name}"
+        try:
+            return words, *self._integrated(found, wanted, known, part)
+        except pb.PiblsError:  # a function without a formula
+            X, normals, weights = part.quadrature(_RULES[0])
+            less = self.solution.value(wanted)(X)
+        every = [float(weights @ (-slope - less)) for slope in self.truth.differences(exact, X, -normals)]
+        return words, *_judged(found, found.value + every[-1], _SPREADS * (max(every) - min(every)))
 
     def mean(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for a mean over the domain."""
@@ -181,16 +190,19 @@ class Asked:
 
     def maximum(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for the largest value: no point has a larger one, and some nearby has it."""
-        largest = self.solution.maximum(field)
-        around = np.outer(_NEAR, np.ptp(self.domain.bounds, axis=1))[:, None] * self.rng.uniform(
-            -1.0, 1.0, (len(_NEAR), 64, len(largest.place))
-        )
-        near = np.clip(largest.place + around.reshape(-1, len(largest.place)), *self.domain.bounds.T)
+        largest, size = self.solution.maximum(field), np.ptp(self.domain.bounds, axis=1)
+        X = np.concatenate([self.domain.sample(_DENSE), self.surface.sample(_DENSE).points])
+        higher, best, there = float(np.nanmax(self.truth.at(exact, X))), -np.inf, largest.place
         space = getattr(self.domain, "domain", self.domain)
-        if self.domain.space:  # a domain contains what is outside by rounding, too
-            near = near[np.asarray(space.level(near[:, : len(space.coordinates)])) >= 0.0]
-        X = np.concatenate([self.domain.sample(_DENSE), self.surface.sample(_DENSE).points, near, largest.place[None]])
-        return str(field), *_judged(largest, float(np.nanmax(self.truth.at(exact, X))), 0.0)
+        for distance in _NEAR:
+            X = there + distance * size * self.rng.uniform(-1.0, 1.0, (_AROUND, len(size)))
+            X = np.clip(np.vstack([X, there]), *self.domain.bounds.T)
+            if self.domain.space:  # a domain contains what is outside by rounding, too
+                X = X[np.asarray(space.level(X[:, : len(space.coordinates)])) >= 0.0]
+            known = self.truth.at(exact, X) if len(X) else np.array([np.nan])
+            if np.nanmax(known, initial=-np.inf) > best:
+                best, there = float(np.nanmax(known)), X[int(np.nanargmax(known))]
+        return str(field), *_judged(largest, max(higher, best), 0.0)
 
     def value(self, field: Any, exact: sp.Expr) -> tuple[Any, ...]:
         """Ask for a value at a point."""

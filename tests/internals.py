@@ -170,6 +170,7 @@ NAMES = {
     "pibls.tuning.wide": "solve_wide",
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
+    "pibls.wellposed.counting": "end_by_end surplus_of",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
     "pibls.wellposed.stability": "unbounded_growth",
 }
@@ -182,6 +183,7 @@ OTHERS = {
     "coverage": "pibls.paper.coverage",
     "cross_validation": "pibls.paper.cross_validation",
     "findings": "pibls.paper.findings",
+    "fixed": "pibls.inverse.fixed",
     "loop": "pibls.cells.loop",
     "marks": "pibls.cli.sketch",
     "order": "pibls.cells.order",

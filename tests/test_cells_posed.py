@@ -66,6 +66,28 @@ def test_near_a_resonance_answers_grow(shift):
         assert answers.sizes[-1] < 1e3
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e-6])
+def test_modes_that_coarse_cells_do_not_resolve_are_no_instability(shift):
+    x, y = pb.coordinates("x y")
+    u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    answers = sensitivity_of(
+        pb.Problem(pb.laplacian(u) + 130 * sp.pi**2 * (1 + shift) * u - 1, square, [pb.Dirichlet(u, 0)])
+    )
+    assert answers.sizes[2] > 100 * answers.sizes[1]
+    assert answers.is_unseen == (shift == 0.0)
+    assert not answers.is_unstable
+
+
+def test_a_cube_at_a_resonance_is_told_early():
+    x, y, z = pb.coordinates("x y z")
+    u, cube = pb.field("u", x, y, z), pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    solution = pb.solve(pb.Problem(-pb.laplacian(u) - 3 * sp.pi**2 * u - 1, cube, [pb.Dirichlet(u, 0)]), tol=1e-4)
+    assert solution.status == "ill-posed"
+    assert "not unique" in solution.diagnostics.message
+    assert "resonance" in solution.diagnostics.message
+    assert solution.diagnostics.operations < 1e10
+
+
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_what_fades_soon_must_begin_with_something(tol):
     x, t = pb.coordinates("x t")

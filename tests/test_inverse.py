@@ -17,6 +17,7 @@ from internals import (
     Parametric,
     Place,
     Smoothness,
+    fixed,
     most_probable,
     predicted,
 )
@@ -722,3 +723,21 @@ def test_what_cannot_be_solved_is_not_called_undetermined():
     found = pb.solve(problem, budget=0.3)
     assert found.status == "stalled"
     assert "do not depend on c" not in found.diagnostics.message
+
+
+@pytest.mark.parametrize("name", ["plate", "heat", "decay"])
+def test_numbers_of_which_nothing_is_known_are_refused_before_anything_is_solved(name, monkeypatch):
+    monkeypatch.setattr(fixed, "solve_cells_nonlinear", lambda *_: pytest.fail("a problem was solved"))
+    x, y, t = pb.coordinates("x y t")
+    k, square, line, span = pb.unknown("k"), pb.Rectangle((x, 0, 1), (y, 0, 1)), pb.Interval((x, 0, 1)), (t, 0, 1)
+    if name == "plate":
+        u = pb.field("u", x, y)
+        problem = pb.Problem(sp.Eq(-k * pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0)])
+    elif name == "heat":
+        u, domain = pb.field("u", x, t), line * pb.TimeInterval(*span)
+        problem = pb.Problem(u.diff(t) - k * u.diff(x, 2), domain, [pb.Dirichlet(u, 0), pb.Initial(u, x * (1 - x))])
+    else:
+        u = pb.field("u", t)
+        problem = pb.Problem(u.diff(t) + k * u**2, pb.TimeInterval(*span), [pb.Initial(u, 1)])
+    with pytest.raises(ProblemError, match="Nothing was measured that could determine k"):
+        pb.solve(problem)

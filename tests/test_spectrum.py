@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import sympy as sp
-from scipy.special import j0, j1, y0, y1
+from scipy.special import ai_zeros, j0, j1, y0, y1
 from typer.testing import CliRunner
 
 import pibls as pb
@@ -55,6 +55,13 @@ def test_bound_states_lie_below_zero():
         sp.Eq(-u.diff(x, 2) - 6 / sp.cosh(x) ** 2 * u, lam * u), pb.Interval((x, -12, 12)), [pb.Dirichlet(u, 0)]
     )
     assert np.allclose(pb.eigen(well, 2).values, [-4, -1], atol=1e-6)
+
+
+def test_errors_are_not_below_rounding():
+    # The shift lies so close to the first value that its distance from that is known to more digits than the value.
+    slope = pb.Problem(sp.Eq(-u.diff(x, 2) + x * u, lam * u), pb.Interval((x, 0, 25)), [pb.Dirichlet(u, 0)])
+    found = pb.eigen(slope, 2)
+    assert np.all(np.abs(found.values + ai_zeros(2)[0]) <= found.errors)
 
 
 def test_a_damped_string_has_complex_eigenvalues():

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import analysis_of, incompatibility, start_of
+from internals import analysis_of, end_by_end, incompatibility, start_of, surplus_of
 from pibls.evolution import find_evolution, transits
 
 x, y, z, t = pb.coordinates("x y z t")
@@ -120,3 +120,14 @@ class TestTransits:
             sp.Eq(w.diff(t, order), 25 ** (order - 1) * 5 ** (2 - order) * w.diff(x, order)), ring, conditions
         )
         assert transits(find_evolution(problem)) == pytest.approx(3 * 5 * 2 * np.pi, rel=1e-9)
+
+
+def test_one_condition_at_both_ends_is_one_too_many_for_a_first_order():
+    x = pb.coordinates("x")
+    u, line = pb.field("u", x), pb.Interval((x, 0, 1))
+    solution = pb.solve(pb.Problem(sp.Eq(u.diff(x), -u), line, [pb.Dirichlet(u, 0.3)]), tol=1e-2)
+    assert solution.status == "ill-posed"
+    assert "on right) and what the other conditions determine" in solution.diagnostics.message
+    assert "one says 0.3 and the other 0.110364" in solution.diagnostics.message
+    grown = pb.Problem(sp.Eq(u.diff(x), u * (1 - u)), line, [pb.Dirichlet(u, 0.3)])
+    assert [s.name for s in surplus_of(end_by_end(grown))] == ["Dirichlet(u = 0.3 on right)"]

@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import GROWTH, POWER, affords_richer, rate_on_trees, richer_work, room
+from pibls.cells.prices import affords_richer, next_cost, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, graded
 from pibls.checks import FloatArray
@@ -62,6 +62,7 @@ class Loop:
     _enriched: float | None = None  # estimate before the cells became richer
     _smooth: int = 0  # number of consecutive smooth solutions
     _doubtful: int = 0  # number of consecutive trees without a solution
+    _early: Solution | None = None  # what was said where nothing of a sensitive solution was known after two trees
 
     def run(self, fit: Fit) -> Solution:
         """Refine from the solution on a first tree; on an interrupt, return the best solution so far."""
@@ -69,7 +70,7 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            return self._concluded(stop)
+            return self._early if self._early and self._early.status == Status.ILL_POSED else self._concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
             if not self.course.comparisons:
@@ -331,7 +332,8 @@ class Loop:
 
     def limit(self, found: Compared) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
-        del found
+        if self._is_flawed(found):
+            return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
             seen = 1.0 / min(self.sensitivities[-2:])
             reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
@@ -346,17 +348,17 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
         return None
 
+    def _is_flawed(self, found: Compared) -> bool:
+        """Return whether the problem is to blame, asked once, where nothing is known of a sensitive solution."""
+        lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
+        if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
+            self._early = self.solution(found, found.estimate, Status.STALLED, "")
+        return self._early is not None and self._early.status == Status.ILL_POSED
+
     def cost(self, found: Compared) -> Cost:
         """Return the cost of the next tree."""
-        same, sizes = found.better_layout is found.fit_layout, field_sizes(found.fit_layout, found.fit)
-        fit, times = (found.better, 1.0) if same else (found.fit, 1.0 + richer_work(self.fitter))
-        cells, wanted = len(fit.parts), self._wanted(fit, sizes)
-        needed = self.fitter.memory * (1.0 + min(wanted, room(self.fitter, self.course, fit, times)) / cells) ** POWER
-        work = times * min(self.fitter.work(cells + wanted, wanted), GROWTH * self.fitter.work(cells, cells))
-        richer = self.marker.is_smooth(fit) and affords_richer(
-            self.fitter, self.course, fit, 1.0 if same else richer_work(self.fitter)
-        )
-        return Cost("a finer tree of cells", 0.0 if richer else work, needed)
+        wanted = self._wanted(found.latest, field_sizes(found.fit_layout, found.fit))
+        return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
 
     @property
     def _is_rounded(self) -> bool:

@@ -53,6 +53,11 @@ class Compared:
         found = replace(self, fit=self.better, better=self.fit)
         return replace(found, fit_layout=self.better_layout, better_layout=self.fit_layout)
 
+    @property
+    def latest(self) -> Fit:
+        """The solution from which refinement goes on: the better one, unless its cells are richer."""
+        return self.better if self.better_layout is self.fit_layout else self.fit
+
     @cached_property
     def size(self) -> float:
         """The size of the largest field, to which errors are relative."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pibls.cells.fitters import Fitter
+from pibls.cells.outcome import Compared
 from pibls.cells.solve import Fit
-from pibls.refinement import Course
+from pibls.refinement import Cost, Course
 from pibls.runtime import available_memory
 
-__all__ = ["GROWTH", "POWER", "affords_richer", "rate_on_trees", "richer_work", "room"]
+__all__ = ["affords_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -40,6 +41,17 @@ def richer_work(fitter: Fitter) -> float:
     """Return the work of cells with two degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
     return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** POWER)
+
+
+def next_cost(fitter: Fitter, course: Course[Any], found: Compared, wanted: int, *, is_smooth: bool) -> Cost:
+    """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
+    times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
+    fit = found.latest
+    cells = len(fit.parts)
+    needed = fitter.memory * (1.0 + min(wanted, room(fitter, course, fit, times)) / cells) ** POWER
+    work = times * min(fitter.work(cells + wanted, wanted), GROWTH * fitter.work(cells, cells))
+    richer = is_smooth and affords_richer(fitter, course, fit, max(1.0, times - 1.0))
+    return Cost("a finer tree of cells", 0.0 if richer else work, needed)
 
 
 def rate_on_trees(falls: Sequence[float], cells: Sequence[int]) -> float:

@@ -14,12 +14,15 @@ from pibls.cells import solve_cells_nonlinear, suits_cells
 from pibls.cells.loop import UNDETERMINED
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
+from pibls.evolution import Evolution, find_evolution
 from pibls.inverse.parametric import substituted
-from pibls.problem import Problem, Unknown, field
+from pibls.problem import OnPart, Problem, Unknown, field
 from pibls.refinement.standards import MOST, POINTS
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
+from pibls.wellposed.counting import conditions_needed, exceeding, exceeds
+from pibls.wellposed.principal import conditions_of, subsystems_of
 
 
 def is_fixed(problem: Problem) -> bool:
@@ -46,6 +49,8 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
     """
     guesses = [k.first_guess for k in problem.parameters]
     sizes = [abs(guess) or 1.0 for guess in guesses]
+    if _asks_no_more(substituted(problem, dict(zip(problem.parameters, map(sp.Float, guesses), strict=True)))):
+        raise ProblemError(unmeasured(problem))
     larger = _with_fields(problem, guesses, sizes)
     found = solve_cells_nonlinear(larger, tol, budget, seed, report) if suits_cells(larger) else None
     if found is None or _is_open(found):
@@ -66,6 +71,22 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
             found.diagnostics, message=f"{', '.join(map(str, entries))}. {found.diagnostics.message}", residuals={}
         ),
     )
+
+
+def _asks_no_more(problem: Problem) -> bool:
+    """Tell whether there are only as many conditions as determine the fields alone, or fewer."""
+    given = [s for s in problem.statements if not s.is_equation]
+    if not all(isinstance(s.place, OnPart) and s.form.is_linear for s in given):
+        return False
+    if problem.domain.time is not None and problem.domain.space:
+        evolution = find_evolution(problem)
+        counts = conditions_needed(evolution) if isinstance(evolution, Evolution) else None
+        return isinstance(evolution, Evolution) and counts is not None and not exceeds(evolution, counts)
+    systems = subsystems_of(problem)
+    needed = conditions_of(problem, systems[-1]) if systems else None
+    if needed is None or len(problem.domain.coordinates) > 1:
+        return needed is not None and not exceeding(problem, given, needed)[0]
+    return bool(sum(s.place.part.measure for s in given if isinstance(s.place, OnPart)) <= needed)
 
 
 def _is_open(found: Solution) -> bool:

@@ -19,6 +19,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
+from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
@@ -140,6 +141,7 @@ class _EigenSearch:
         self._gaps.append(gap)
         # The better ones have errors, too, which fall as they did before.
         errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
+        errors = np.maximum(errors, ROUNDING * np.abs(better.values))
         estimate = float((errors / scales).max(initial=0.0))
         return _ComparedModes(here, better, errors, estimate)
 

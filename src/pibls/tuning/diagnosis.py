@@ -35,7 +35,7 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import Clash, clash_beyond, contradiction_of, find_clash
-from pibls.wellposed.counting import surplus_of
+from pibls.wellposed.counting import end_by_end, surplus_of
 from pibls.wellposed.net_sources import imbalance
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
@@ -90,8 +90,9 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
-    surplus = surplus_of(problem) if len(problem.statements) > 2 and not lost and clash is None else ()
-    if surplus and not first_word(needed := _without(problem, surplus)):
+    ends = end_by_end(problem)
+    surplus = surplus_of(ends) if len(ends.statements) > 2 and not lost and clash is None else ()
+    if surplus and not first_word(needed := _without(ends, surplus)):
         clash = _beyond(surplus, glanced(needed, NEGLIGIBLE * min(tol, PLAIN)))
     if not lost and clash is None:
         return None
@@ -113,8 +114,9 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     There may be another solution with which it agrees: all conditions are tried first. What these find may as well be
     the same solution, with what it contradicts in a thin layer.
     """
-    surplus = surplus_of(problem)
-    if not surplus or first_word(needed := _without(problem, surplus)):
+    ends = end_by_end(problem)
+    surplus = surplus_of(ends)
+    if not surplus or first_word(needed := _without(ends, surplus)):
         return None
     others = solve(needed, PLAIN, budget.part(NEGLIGIBLE))
     clash = _beyond(surplus, others)

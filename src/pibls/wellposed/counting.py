@@ -9,6 +9,7 @@ orders of the equations say how many conditions there have to be at its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,6 +175,25 @@ def surplus_of(problem: Problem) -> tuple[Statement, ...]:
         return ()
     enough = [conditions_of(problem, subsystem) for subsystem in subsystems_of(problem)]
     return _beyond(problem, given, enough[0]) if enough and enough[0] else ()
+
+
+def end_by_end(problem: Problem) -> Problem:
+    """Return a problem on a line whose conditions at both ends are two each; any other one as it is."""
+    if len(problem.domain.coordinates) != 1:
+        return problem
+    found = list[Statement]()
+    for statement in problem.statements:
+        place = statement.place
+        ends = {
+            name: part
+            for name, part in named(problem).items()
+            if isinstance(place, OnPart) and place.part.measure == 2.0 and part.measure == 1.0
+        }
+        found += [
+            replace(statement, place=OnPart(part), name=statement.name.replace("the boundary", name))
+            for name, part in ends.items()
+        ] or [statement]
+    return problem.with_statements(found)
 
 
 def _beyond_on_line(problem: Problem, given: Sequence[Statement]) -> tuple[Statement, ...]:

@@ -8,9 +8,9 @@ cells cannot solve: a function of size one of which hardly anything is seen can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
 
-_LEVELS = {1: 4, 2: 3, 3: 2}
-_UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
+_LEVELS = {1: (4, 4), 2: (3, 4), 3: (2, 3)}  # even trees, and how many where a problem seems unstable
+_UNSEEN = {1: 3e8, 2: 3e8, 3: 1e6}  # rounding in factors hides what is larger
 SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
 INVISIBLE = 1e-6  # share of a function, or of a value, that equations and conditions do not see
 SCALE = 3.0  # of the nodes of a small network
@@ -64,14 +64,21 @@ class Sensitivity:
 
     @property
     def is_unseen(self) -> bool:
-        """Whether something can be added to a solution that nothing sees."""
-        return not self.is_local and min(self.sizes[-2:]) > _UNSEEN[len(self.place)]
+        """Whether something can be added to a solution that nothing sees, such as an eigenfunction at a resonance."""
+        before, last = self.sizes[-2:]
+        plainly = last > _UNSEEN[len(self.place)] and (before > _UNSEEN[len(self.place)] or self.grows)
+        return not self.is_local and plainly
 
     @property
     def is_unstable(self) -> bool:
-        """Whether a finer tree has functions that are seen much less: not on a line, where there are few."""
+        """Whether a finer tree has functions that are seen much less, though something is seen of them."""
+        return not self.is_local and self.grows and not self.is_unseen
+
+    @property
+    def grows(self) -> bool:
+        """Whether much less is seen on the last tree than before: not on a line, where there are few functions."""
         *before, last = self.sizes[-3:]
-        return not self.is_local and len(self.place) > 1 and last > max(SENSITIVE, max(before) / NEGLIGIBLE)
+        return len(self.place) > 1 and last > max(SENSITIVE, max(before) / NEGLIGIBLE)
 
     def in_words(self) -> str:
         """Say why the problem is ill-posed, where it shows most, and how to mend it."""
@@ -89,8 +96,8 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
         missing = "a boundary part without one, an initial value or velocity, or a gauge such as Mean(u, 0)"
         return (
             f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). "
-            f"{remedy or f'Add the condition that is missing: {missing}.'} If the data are incompatible, there is no "
-            "solution at all."
+            f"{remedy or f'Add the condition that is missing: {missing}; if none is, it is a resonance.'} If the data "
+            "are incompatible, there is no solution at all."
         )
     backwards = "Data cannot determine it, as in a heat equation run backwards; give conditions at the other end."
     return (
@@ -106,8 +113,9 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = 
     solver = made or TreeSolver(Rows(Layout(problem, draw_reference(d, degree_for(d, 0.0), seed))))
     before = solver.flops
     # The finest first: it is the likeliest to have been solved before.
-    found = [_probed(solver, root, seed) for root in reversed(_even_trees(solver))]
-    return _sensitivity(problem, solver.layout, found[::-1], solver.flops - before)
+    found = [_probed(solver, root, seed) for root in reversed(_even_trees(solver))][::-1]
+    known = _confirmed(problem, solver.layout, found, lambda root: _probed(solver, root, seed))
+    return replace(known, operations=solver.flops - before)
 
 
 def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensitivity | None:
@@ -121,39 +129,58 @@ def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensiti
     """
     d = network.dimension
     layout, zero = Layout(problem, draw_reference(d, degree_for(d, 0.0), seed)), (0,) * d
-    found, spent = [], 0.0
-    for root in _even_trees(TreeSolver(Rows(layout))):
+    found, spent = [], [0.0]
+
+    def probe(root: Cell) -> _Probe:
         weights = projected(layout, root, lambda _, X: network.evaluate(X, [zero])[zero])
         solver = TreeSolver(Rows(layout, TreeState(layout, weights)))
-        found.append(_probed(solver, root, seed))
-        spent += solver.flops
+        made = _probed(solver, root, seed)
+        spent.append(solver.flops)
+        return made
+
+    for root in _even_trees(TreeSolver(Rows(layout))):
+        found.append(probe(root))
         if found[-1][1] < SENSITIVE:
             return None
-    return _sensitivity(problem, layout, found, spent)
+    return replace(_confirmed(problem, layout, found, probe), operations=sum(spent))
 
 
 def _even_trees(solver: TreeSolver) -> list[Cell]:
     """Return even trees from coarse to fine, each with all cells of the one before halved along every axis."""
     roots = [halved(split_at_planes(solver.layout.root), solver.rows.traces.periodic)]
-    while len(roots) < _LEVELS[solver.layout.reference.dimension]:
+    while len(roots) < _LEVELS[solver.layout.reference.dimension][0]:
         roots.append(halved(roots[-1]))
     return roots
 
 
-def _probed(solver: TreeSolver, root: Cell, seed: int) -> tuple[Fit, float, dict[CellPart, FloatArray]]:
+_Probe = tuple[Fit, float, dict[CellPart, FloatArray]]
+
+
+def _confirmed(problem: Problem, layout: Layout, found: list[_Probe], probe: Callable[[Cell], _Probe]) -> Sensitivity:
+    """Return a sensitivity, on finer trees too where the problem seems unstable.
+
+    Near a resonance, much less is seen as soon as cells resolve the mode, and no less on finer ones.
+    """
+    known = _sensitivity(problem, layout, found)
+    while known.is_unstable and len(found) < _LEVELS[layout.reference.dimension][1]:
+        found.append(probe(halved(found[-1][0].root)))
+        known = _sensitivity(problem, layout, found)
+    return known
+
+
+def _probed(solver: TreeSolver, root: Cell, seed: int) -> _Probe:
     """Return a solution, its sensitivity, and the change that is seen least."""
     fit = solver.solve(root)
     # One draw may happen to have little of the change that is seen least.
     return (fit, *max((solver.weakest(seed + k) for k in range(SAMPLES)), key=lambda one: one[0]))
 
 
-def _sensitivity(problem: Problem, layout: Layout, found: Sequence[Any], operations: float) -> Sensitivity:
+def _sensitivity(problem: Problem, layout: Layout, found: Sequence[_Probe]) -> Sensitivity:
     fit, _, weights = found[-1]
     X = layout.tree_domain.domain.sample(500, "kronecker", 1)
     place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights)))
-    return Sensitivity(
-        problem, tuple(size for _, size, _ in found), place, name, operations, _is_local(layout, weights)
-    )
+    sizes = tuple(size for _, size, _ in found)
+    return Sensitivity(problem, sizes, place, name, is_local=_is_local(layout, weights))
 
 
 def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
