@@ -31,7 +31,7 @@ NAMES = {
     "pibls.cells.narrow_features": "NarrowFeatures",
     "pibls.cells.starts": "simple_starts values_from",
     "pibls.cells.state": "TreeState between missed projected",
-    "pibls.cells.tree": "Cell contacts leaves refined split_at_planes",
+    "pibls.cells.tree": "Cell contacts leaves refined split_along_lines split_at_planes",
     "pibls.cli.check": "examine",
     "pibls.cli.console": "emit",
     "pibls.cli.doctor": "EXTRAS advice",

@@ -9,6 +9,7 @@ import sympy as sp
 import pibls as pb
 from internals import (
     DataRefinement,
+    ErrorMarking,
     Layout,
     Rows,
     TreeSolver,
@@ -19,6 +20,7 @@ from internals import (
     part_values,
     reentrant_edges,
     refined,
+    split_along_lines,
 )
 from test_shapes_reading import box
 
@@ -85,6 +87,33 @@ def test_cells_beside_an_edge_where_conditions_change_are_not_split_along_it():
     inner = leaves(refined(root, {root: [(0, 0.5), (0, 1.5)]}))
     along = leaves(refined(inner[1], {inner[1]: [(1, 1.0)]}))
     assert [cell.axes_across_edges for cell in along] == [[1, 2], [1, 2]]
+
+
+def test_parts_chosen_by_a_function_meet_where_they_are_kept():
+    u = pb.field("u", x, y, z)
+    low, rest = CUBE.boundary.where(lambda X: X[:, 2] < 1e-9), CUBE.boundary.where(lambda X: X[:, 2] >= 1e-9)
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), CUBE, [pb.Dirichlet(u, 0, on=low), pb.Neumann(u, 1, on=rest)])
+    ridges = Layout(problem, draw_reference(3, 4, 0)).root.ridges
+    assert len(ridges) == 4
+    assert np.abs(ridges[:, :, 2]).max() < 1e-9
+
+
+def test_rough_cells_are_cut_beside_edges_and_all_around_the_point_where_they_meet():
+    u = pb.field("u", x, y, z)
+    problem = pb.Problem(
+        sp.Eq(-pb.laplacian(u), 1), CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)), [pb.Dirichlet(u, 0)]
+    )
+    layout, share = Layout(problem, draw_reference(3, 4, 0)), (np.sqrt(2) - 1) ** 2
+    cells = leaves(split_along_lines(layout.root))
+    for axis in range(3):
+        cells = [part for cell in cells for part in (leaves(cell.halved(axis)) if cell.size[axis] > 1 else [cell])]
+    cells = [half for cell in cells for half in leaves(refined(cell, {cell: [(0, None), (1, None), (2, None)]}))]
+    cells = [cell for cell in cells if layout.parts(cell)]
+    cuts = {cell: ErrorMarking(layout).cuts(cell, np.array([1.0, 0.8, 0.9]), smooth=False) for cell in cells}
+    found = {tuple(cell.low): dict(own) for cell, own in cuts.items()}
+    assert found[0.5, 0.5, 1.5] == pytest.approx({0: 1 - share / 2, 1: 1 - share / 2})  # not along the edge
+    assert found[0.5, 0.5, 1.0] == pytest.approx({0: 1 - share / 2, 1: 1 - share / 2, 2: 1 + share / 2})
+    assert found[0.5, 0.5, 0.5] == pytest.approx(dict.fromkeys(range(3), 1 - share / 2))  # only touches the point
 
 
 def test_a_root_of_the_distance_from_an_edge_is_found():

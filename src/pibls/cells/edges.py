@@ -16,12 +16,13 @@ from pibls.geometry.base import Domain, Region
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.sampling import kronecker
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
 from pibls.quadrature.roots import CLOSE, SCAN, held_ranges
 from pibls.quadrature.rules import gauss, tensor
-from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE, POINTS
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
@@ -61,6 +62,20 @@ def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     along = (edges[:, 0] == edges[:, 1]).sum(axis=1) == 2
     rows = [[axis, *edge.ravel()] for edge in edges[along & ~sharp] for axis in _parting(domain, edge)]
     return edges[sharp], np.array(rows if len(rows) <= _MOST else [], dtype=np.float64).reshape(-1, 7)
+
+
+def vertices(edges: FloatArray) -> FloatArray:
+    """Return the points at which edges end that are parallel to different axes.
+
+    >>> vertices(np.array([[[1.0, 1, 1], [2, 1, 1]], [[1, 1, 1], [1, 2, 1]], [[0, 0, 0], [0, 1, 0]]])).tolist()
+    [[1.0, 1.0, 1.0]]
+    """
+    moving = edges[:, 0] != edges[:, 1]
+    own, axes = edges[moving.sum(axis=1) == 1], moving[moving.sum(axis=1) == 1].argmax(axis=1)
+    ends, number = np.unique(_rounded(own.reshape(-1, edges.shape[2])), axis=0, return_inverse=True)
+    held = np.zeros((len(ends), edges.shape[2]), dtype=np.bool_)
+    held[number.ravel(), np.repeat(axes, 2)] = True
+    return np.asarray(ends[held.sum(axis=1) > 1])
 
 
 def _share(shape: Region, edge: FloatArray) -> float:
@@ -249,9 +264,12 @@ def _folds(surface: Surface) -> FloatArray:
 
 
 def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
-    """Return the normal and the corners of a flat patch; None for a curved one."""
+    """Return the normal and the corners of a flat patch; None for a curved one, or one of which nothing is kept."""
     ends = (np.array([0.0, 1.0, 0.3]), np.ones(3))
     X, normals, _ = patch.at(tensor(ends, ends)[0])
+    kept = patch.at(kronecker(POINTS, 2))[2]
+    if kept is not None and not kept.any():
+        return None
     level = np.ptp(normals, axis=0).max() < CLOSE and np.ptp(X @ normals[0]) < CLOSE * np.ptp(X, axis=0).max()
     return (normals[0], X) if level else None
 

@@ -64,12 +64,13 @@ class ErrorMarking:
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
+        smooth = dict(zip(fit.parts, self.decay(fit).smooth.tolist(), strict=True))
         chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
         splits: Splits = {}
         wanted = held = 0.0
         for part in dict.fromkeys(chosen):
             wanted += rough[part] ** 2
-            cuts = self.cuts(part.cell, tails[part])
+            cuts = self.cuts(part.cell, tails[part], smooth[part])
             if most > 0 and part.cell.is_divisible:
                 splits[part.cell] = cuts
                 held += rough[part] ** 2
@@ -101,7 +102,7 @@ class ErrorMarking:
             left = errors * falls ** (more / self._quarter)
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
-            splits = {part.cell: self.cuts(part.cell, tails[part]) for part in parts if part.cell.is_divisible}
+            splits = {part.cell: self.cuts(part.cell, tails[part], True) for part in parts if part.cell.is_divisible}
             cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
             if more or splits:
                 found.append((cells * math.comb(degree + more + d, d) ** 2.0, more, splits))
@@ -120,12 +121,12 @@ class ErrorMarking:
             self._known = fit, sizes.tobytes(), dict(zip(fit.parts, found, strict=True))
         return self._known[2]
 
-    def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
-        """Return the axes across which to halve a cell: those along which it is rough."""
+    def cuts(self, cell: Cell, tails: FloatArray, smooth: bool) -> list[tuple[int, float | None]]:
+        """Return how to cut a cell: across the axes along which it is rough, near edges where it is not smooth."""
         cuts = cuts_along(tails) if tails.max() > 0 else [(int(cell.size.argmax()), None)]
         # Near an edge, roughness across the edge also appears along it.
         spared = set(range(len(tails))) - {*cell.axes_across_edges, int(tails.argmax())}
-        return [cut for cut in cuts if cut[0] not in spared]
+        return [(axis, None if smooth else cell.beside_edges(axis)) for axis, _ in cuts if axis not in spared]
 
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""
@@ -173,7 +174,7 @@ class ErrorMarking:
             if len(cells) > len(fit.parts) + most:
                 break
             marked = [leaf for leaf in cells if not marks.isdisjoint(leaf.corners)]
-            root = refined(root, {leaf: [(axis, None) for axis in leaf.axes_to_corners] for leaf in marked})
+            root = refined(root, {leaf: [(a, leaf.beside_edges(a)) for a in leaf.axes_to_corners] for leaf in marked})
         return self.layout.trimmed(root), share
 
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
@@ -191,7 +192,7 @@ class ErrorMarking:
             if not smooth:
                 # A solution that is singular at a point is rough in all cells around it. The coefficients of a cut cell
                 # say little. A cell with several landmarks is too large to show which one is singular.
-                singular |= marks if alone and not len(part.cell.edges) else set()
+                singular |= {mark for mark in marks if alone and len(mark) == 2}
                 deep = not marks.isdisjoint(singular) and (part.cell in splits or not part.whole)
                 found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))

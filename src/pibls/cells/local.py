@@ -23,7 +23,7 @@ from pibls.solvers.elimination import LeafSystem, Load
 __all__ = ["PER_CELL", "CoarseSide", "Link", "LocalSystems", "by_singularity"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
-_STIFF = 300.0  # weight of the rows that define the balance sums
+_STIFF = 300.0  # weight of the rows that define the balance sums, and of the sums themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,8 +324,13 @@ class LocalSystems:
         return self.unit
 
     def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
-        """Return the weights of the balance sums of a branch, from the sides of its bounding box."""
-        return np.asarray(self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part))
+        """Return the weights of the balance sums of a branch, from the sides of its bounding box.
+
+        By its effect inside the box a sum would count little. What it does to the rest of the domain may be many times
+        larger: a force that is missing bends a whole bar. In one dimension nothing but a sum acts at a distance.
+        """
+        own = self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
+        return np.asarray(own if len(sides) == 1 else _STIFF * own)
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

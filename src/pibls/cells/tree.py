@@ -6,6 +6,7 @@ be stored under the cell itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from pibls.refinement.standards import MOST, PLAIN
 __all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
+_BESIDE = (math.sqrt(2.0) - 1.0) ** 2  # best ratio of neighbouring cells near any power of the distance (Gui, Babuška)
 _AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
 
 
@@ -107,6 +109,22 @@ class Cell:
         ways = np.subtract(*np.concatenate(every).swapaxes(0, 1))
         along = np.abs(ways) > (1.0 - CLOSE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
+
+    def beside_edges(self, axis: int) -> float | None:
+        """Return where to cut it across an axis if edges, ridges or points where edges meet lie at one end; else None.
+
+        >>> cell = Cell(np.zeros(3), np.ones(3), edges=np.array([[[0.0, 0, 0], [0, 0, 1]]]))
+        >>> [cell.beside_edges(axis) for axis in range(3)] == [_BESIDE, _BESIDE, None]
+        True
+        """
+        points = self.marks[np.isfinite(self.marks).sum(axis=1) > 2] if len(self.marks) else self.marks
+        every = [own for own in (self.edges, self.ridges, np.stack([points, points], axis=1)) if len(own)]
+        lines = np.concatenate(every) if every else np.empty((0, 2, len(self.low)))
+        low, high, room = float(self.low[axis]), float(self.high[axis]), CLOSE * float(self.size[axis])
+        at_low, at_high = (bool((np.abs(lines[:, :, axis] - end) < room).all(axis=1).any()) for end in (low, high))
+        if at_low == at_high:
+            return None
+        return low + _BESIDE * (high - low) if at_low else high - _BESIDE * (high - low)
 
     def edge_inside(self) -> tuple[int, float] | None:
         """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
-from pibls.cells.edges import borders, flat_sides, reentrant_edges, ridges, small_surfaces
+from pibls.cells.edges import borders, flat_sides, reentrant_edges, ridges, small_surfaces, vertices
 from pibls.cells.interface_surfaces import InterfaceSurface
 from pibls.cells.interfaces import along, interface_pieces, split_at
 from pibls.cells.surface import STEP, Piece, pieces, pieces_within
@@ -68,8 +68,9 @@ class TreeDomain:
     def root(self) -> Cell:
         """The bounding box of the domain, with all features that cells align with."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        points = [singularity.point[None] for singularity in self.corner_singularities]
         edges, blunt_edges = reentrant_edges(self.domain)
+        points = [*(singularity.point[None] for singularity in self.corner_singularities)]
+        points += [vertices(edges)] if len(edges) else []
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),

@@ -125,7 +125,7 @@ class _Carrying:
         if initial is None or not any(isinstance(s.place, Opposite) for s in self.problem.statements):
             return
         given, ends = [], np.array([low, [high[0], low[1]]])
-        along = np.linspace(*ends, SCAN)
+        along = np.linspace(ends[0], ends[1], SCAN)
         for statement in self.problem.statements:
             if isinstance(statement.place, OnPart) and statement.place.part.contains(ends).all():
                 values = statement.form.source_function(along, initial.normals(along))
