@@ -15,7 +15,7 @@ from pibls.errors import InputError, ResourceError
 
 @pytest.fixture(scope="module")
 def helmholtz():
-    return pb.solve(pb.problems.helmholtz(), tol=1e-3)
+    return pb.solve(pb.problems.helmholtz(), tol=1e-2)
 
 
 @pytest.fixture(scope="module")

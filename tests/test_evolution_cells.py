@@ -1,4 +1,4 @@
-"""Evolutions in the plane on cells: exact solutions, order in time, stability, and what solutions are good for."""
+"""Evolutions in the plane and in space on cells: exact solutions, order in time, stability, uses of solutions."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,8 @@ from internals import (
     ErrorMarking,
     EvolvedCells,
     Layout,
+    RunModes,
+    along,
     draw_reference,
     find_resolvent,
     leaves,
@@ -211,6 +213,42 @@ def stages(problem: pb.Problem, degree: int, levels: int) -> CellStages:
     for _ in range(levels):
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
     return CellStages(resolvent, layout, layout.trimmed(root), Budget(10.0), 1e-8)
+
+
+def test_in_space_waves_are_followed_on_cells():
+    z = pb.coordinates("z")
+    w, box = pb.field("w", x, y, z, t), pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    exact = sp.sin(sp.pi * x) * sp.sin(sp.pi * y) * sp.sin(sp.pi * z) * sp.cos(sp.sqrt(3) * sp.pi * t)
+    starts = [pb.Initial(w, exact.subs(t, 0)), pb.Initial(w.diff(t), 0)]
+    wave = pb.Problem(
+        sp.Eq(w.diff(t, 2), pb.laplacian(w)), box * pb.TimeInterval(t, 0, 1), [pb.Dirichlet(w, 0), *starts], exact
+    )
+    solution = pb.solve(wave, tol=1e-2, time="lines")
+    assert (solution.status, solution.diagnostics.method) == ("converged", "Stages")
+    assert solution.true_error() <= 3 * solution.error_estimate <= 3e-2
+
+
+def test_a_field_that_stays_zero_is_not_what_cells_resolve():
+    rate, equations = sp.pi, cavity().equations
+    exact = {"u": sp.sin(rate * x) * sp.cos(rate * t), "v": sp.S.Zero, "p": sp.cos(rate * x) * sp.sin(rate * t)}
+    starts = [pb.Initial(own, exact[own.label].subs(t, 0)) for own in (u, v, p)]
+    walls = pb.Dirichlet(u, 0, on=square.left | square.right)
+    still = pb.Problem(
+        equations,
+        square * pb.TimeInterval(t, 0, 1),
+        [walls, pb.Dirichlet(v, 0, on=square.top | square.bottom), *starts],
+        exact,
+    )
+    modes = RunModes.of(along(stages(still, 9, 0), np.linspace(0.0, 1.0, 5)))
+    assert len(modes.sizes) == 2  # one mode of each of the two fields that are not zero
+    assert modes.smooth.all()
+
+
+def test_the_better_one_of_two_solutions_is_returned_if_its_coefficients_vouch_for_it():
+    solution = pb.solve(cavity(), tol=1e-6, time="lines")
+    assert len(solution.diagnostics.stages) == 1
+    assert solution.true_error() <= 3 * solution.error_estimate <= 3e-6
+    assert solution.diagnostics.settings["degree"] > 13  # the first solution has cells of degree 13
 
 
 def test_a_step_is_of_order_eight():

@@ -17,7 +17,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.refinement import VISIBLE
-from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
+from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
 
 __all__ = ["ErrorMarking", "Mark", "Splits", "cuts_along"]
 
@@ -83,6 +83,11 @@ class ErrorMarking:
         last, before = (np.linalg.norm(own / sizes, axis=1) for own in (decay.last, decay.before))
         falls = np.minimum(last / np.where(before > 0, before, 1.0), 1.0)
         return falls * np.array([np.linalg.norm(own) for own in self.rough(fit, sizes).values()]), falls
+
+    def expected(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return the expected error of a solution: coefficients go on to fall as they fell, as geometric series."""
+        errors, falls = self.errors(fit, sizes)
+        return float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT)))
 
     def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
         """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.

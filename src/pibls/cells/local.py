@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
 from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.part_rows import PartRows
+from pibls.cells.part_rows import PartRows, turned
 from pibls.cells.part_systems import LocalSystem, PartFrame
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
@@ -82,6 +82,7 @@ class LocalSystems:
     _frames: dict[Any, PartFrame] = field(default_factory=dict)
     _alike: dict[Any, LocalSystem] = field(default_factory=dict)
     unit: FloatArray | None = None  # of balance sums
+    _last_turned: tuple[FloatArray | None, FloatArray, FloatArray] = (None, np.empty(0), np.empty(0))
 
     def keep(self, parts: Iterable[CellPart]) -> None:
         """Forget the rows of all parts except the given ones."""
@@ -138,7 +139,7 @@ class LocalSystems:
     ) -> Load:
         """Return the right-hand sides of a part: those of the problem, or those of other sources."""
         rows = self.part_rows(part)
-        source, value, given = rows.right(part, sources)
+        source, value, given = rows.right(part, sources, self._turned)
         light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
         light[: len(value)] = value
         sums, row = given + rows.flows @ value, len(value)
@@ -150,6 +151,14 @@ class LocalSystems:
         for number, own in enumerate(system.averaged, len(light) - len(system.averaged)):
             light[number] = -own.factors @ (own.source[:, None] if sources is None else sources(own, part))
         return Load(source[None], light[None], (-self.stiffness(part) * sums)[None])
+
+    def _turned(self, factor: FloatArray | None, source: FloatArray) -> FloatArray:
+        """Return right-hand sides in the columns of an orthogonal factor; parts of one shape often have the same."""
+        known, before, found = self._last_turned
+        if factor is None or factor is not known or not np.array_equal(before, source):
+            found = turned(factor, source)
+            self._last_turned = factor, source, found
+        return found
 
     def own_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""

@@ -81,23 +81,25 @@ class Loop:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
-            return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
+            found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
+            return self._returned(found, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        # Only where nothing but a limit ends the refinement does the next error follow from the last ones.
+        # Only where nothing but a limit ends the refinement is the better solution known to be better.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
-        limited = not doubt and stop.reason in limits and self._is_settled(last)
-        found, ahead = self._best(last), self._ahead(last) if limited else None
-        if ahead is not None and ahead.estimate < found.estimate:
-            self.course.note(self.stage(ahead, ahead.sensitivity))
-            words = "That is by the rate at which the last solutions came closer to each other."
-            within = ahead.estimate <= self.tol
-            return self.solution(
-                ahead, ahead.estimate, *verdict(self.tol, ahead.estimate, None if within else stop, words)
-            )
+        limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
+        found, ahead = self._best(last), self._ahead(last)
+        if limited and ahead.estimate < found.estimate:
+            return self._returned(ahead, last, stop)
         # A solution on a coarse tree may be doubtful although the finer one is not.
         serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
+
+    def _returned(self, found: Compared, last: Compared, stop: Stop) -> Solution:
+        """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
+        if found is not last:
+            self.course.note(self.stage(found, found.sensitivity))
+        return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
 
     def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
@@ -113,9 +115,9 @@ class Loop:
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
-        if found.estimate <= self.tol and not self.doubt:
-            self.doubt = self._unseen(found.fit)
-        if not found.estimate <= self.tol or self.doubt or not self._is_settled(found):
+        if met := not self.doubt and min(found.estimate, self._ahead(found).estimate) <= self.tol:
+            self.doubt = self._unseen(found.fit if found.estimate <= self.tol else found.better)
+        if not met or self.doubt or not self._is_settled(found):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
         falls = len(self._peaks) < 2 or self._peaks[-1] < FALLS * self._peaks[-2]
@@ -199,28 +201,22 @@ class Loop:
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
-    def _ahead(self, last: Compared) -> Compared | None:
-        """Return the better of the last two solutions with its error, if the rate of convergence is known."""
-        rate = self._rate(last)
-        if rate > TREES.pays:
-            return None
-        apart = self._apart if last.better_layout is last.fit_layout else last.estimate
-        found = self._magnified(replace(last.swapped, estimate=apart * rate / (1.0 - rate) / TREES.pays))
-        return None if self._unseen(found.fit) else found
+    def _ahead(self, last: Compared) -> Compared:
+        """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
 
-    def _rate(self, last: Compared) -> float:
-        """Return the ratio of the error of the better of two solutions to that of the other; 1 if it is not known.
-
-        It is known from distances that fell steadily over two trees; between solutions with other cells, from the decay
-        of coefficients where the solution is smooth.
+        On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
+        digits.
         """
-        if last.better_layout is last.fit_layout:
+        if last.better_layout is not last.fit_layout:
+            error, share = last.estimate, FALLS
+            rate = last.better.residual / last.fit.residual if last.fit.residual > 0.0 else 1.0
+        else:
             cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
-            return rate_on_trees(self._falls, cells)
-        marker = ErrorMarking(last.fit_layout)
-        old, new = (own.reference.degree for own in (last.fit_layout, last.better_layout))
-        smooth = marker.seems_smooth(last.fit, field_sizes(last.fit_layout, last.fit))
-        return marker.left_per_degree(last.fit) ** (new - old) if smooth else 1.0
+            error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
+        if not rate <= TREES.pays:
+            return last
+        rate = max(rate, SLIGHT)
+        return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +15,14 @@ from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 
 __all__ = ["Equations", "Held", "PartRows", "turned"]
+
+
+def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
+    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
+    if factor is None:
+        return source
+    turned = factor.T @ source
+    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +70,16 @@ class PartRows:
     balances: Balances
     factor: FloatArray | None
 
-    def right(self, part: CellPart, sources: Sources | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others."""
+    def right(
+        self,
+        part: CellPart,
+        sources: Sources | None,
+        turn: Callable[[FloatArray | None, FloatArray], FloatArray] = turned,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others.
+
+        ``turn`` writes right-hand sides in the columns of an orthogonal factor.
+        """
         if sources is None:
             return self.source, self.value, self.given
         given = [sources(own, part) for own in self.stated_equations]
@@ -70,7 +87,7 @@ class PartRows:
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]
         )
         value = [np.empty((0, source.shape[1])), *(-own.weighed(sources(own, part)) for own in self.stated_conditions)]
-        return turned(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
+        return turn(self.factor, source), np.concatenate(value), self.balances.integrated(part, given)
 
 
 class EquationKey(NamedTuple):
@@ -99,14 +116,6 @@ class Equations(NamedTuple):
             return cls(rows, tested)
         factor, triangle = np.linalg.qr(rows)
         return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
-
-
-def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
-    """Return right-hand sides in the columns of an orthogonal factor, and the norms of their rest."""
-    if factor is None:
-        return source
-    turned = factor.T @ source
-    return np.vstack([turned, np.linalg.norm(source - factor @ turned, axis=0)])
 
 
 class Held(NamedTuple):

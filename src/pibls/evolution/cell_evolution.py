@@ -16,7 +16,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, refined
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened, wanted
@@ -30,10 +30,11 @@ from pibls.problem import Problem
 from pibls.problem.evaluate import differentiated
 from pibls.refinement import SMALLEST, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, MOST, PLAIN, POINTS
+from pibls.refinement.standards import FALLS, MOST, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
+from pibls.solution.sizes import field_scales
 
 _SHORTER = 1.25  # how much shorter the steps of a better solution are
 
@@ -46,6 +47,52 @@ class ComparedRuns(NamedTuple):
     estimate: float
 
 
+class RunModes(NamedTuple):
+    """The main modes of a solution over time, whose coefficients tell its error in space.
+
+    Attributes
+    ----------
+    fit, sizes
+        The main modes of the solution over time side by side, and the size of the field of each.
+    marker
+        Selects cells to split.
+    expected
+        The error in space.
+    smooth
+        On which parts all modes are smooth.
+    """
+
+    fit: Fit
+    sizes: FloatArray
+    marker: ErrorMarking
+    expected: float
+    smooth: BoolArray
+
+    @classmethod
+    def of(cls, run: CellRun) -> RunModes:
+        """Return the modes of a solution.
+
+        At a time when a field is almost zero, its coefficients are rounding, which is never smooth. A field that is
+        always almost zero consists of the errors of other fields.
+        """
+        times, shares = run.sample()
+        whole = run.fit(times)
+        every = np.stack([whole.weights[part] for part in whole.parts])
+        roots, sizes, kept = np.sqrt(shares), run.stages.sizes(every).reshape(len(times), -1), []
+        means = np.sqrt(shares @ sizes**2)
+        scales = field_scales(run.stages.resolvent.problem, means)
+        told = np.flatnonzero(means >= scales).tolist()
+        for number in told:
+            own = every[:, number :: len(means)] * roots[:, None]
+            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
+            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
+            kept.append(np.einsum("ptm,tk->pkm", own, turn))
+        weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))
+        fit, scales = replace(whole, weights=weights), np.repeat(scales[told], [own.shape[1] for own in kept])
+        marker = ErrorMarking(run.stages.layout)
+        return cls(fit, scales, marker, marker.expected(fit, scales), marker.decay(fit).smooth)
+
+
 @dataclass(eq=False)
 class CellEvolution:
     """One solve of an evolution on cells."""
@@ -56,8 +103,8 @@ class CellEvolution:
     budget: Budget
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
-    _expected: float = 0.0  # error in space of the last solution, as its coefficients tell it
-    _excess: float = 1.0  # how much larger it was
+    _excess: float = 1.0  # how much larger the error of the last solution was than coefficients and steps tell
+    _known: tuple[CellRun, RunModes] | tuple[None, None] = (None, None)  # the main modes of the last solution
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
@@ -87,13 +134,14 @@ class CellEvolution:
         gap = apart(here, better)
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        if self._expected > 0.0:
-            self._excess = max((gap - here.drift) / self._expected, 1.0)
+        if (expected := self._modes(here).expected + here.drift) > 0.0:
+            self._excess = max(gap / expected, 1.0)
         late = _left_in_time(here, better, gap)
-        if (left := self._left() + late) <= self.tol:
-            return ComparedRuns(better, here, left)
         richer = layout is not here.stages.layout
-        return ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
+        found = ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
+        if found.estimate > self.tol and (left := min(self._left() + late, self._foreseen(better, gap))) <= self.tol:
+            return ComparedRuns(better, here, left)
+        return found
 
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
@@ -102,15 +150,20 @@ class CellEvolution:
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
+    def _foreseen(self, better: CellRun, gap: float) -> float:
+        """Return the error of the better one of two solutions, as its coefficients and steps tell.
+
+        If those of the other solution told too little, these do so, too. One comparison vouches for two digits.
+        """
+        return max(self._excess * (self._modes(better).expected + better.drift), SLIGHT * gap)
+
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
-        fit, sizes = self._modes(here)
+        fit, sizes, marker, _, smooth = self._modes(here)
         layout = here.stages.layout
-        marker = ErrorMarking(layout)
-        self._expected = float(np.linalg.norm(marker.errors(fit, sizes)[0]))
         more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
         richer = layout.enriched(more) if more else layout
-        rough = [part.volume for part, own in zip(fit.parts, marker.decay(fit).smooth, strict=True) if not own]
+        rough = [part.volume for part, own in zip(fit.parts, smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:
             # Cells that are too large for a solution tell nothing of its singularities.
             return richer, layout.trimmed(refined(fit.root, splits))
@@ -118,25 +171,13 @@ class CellEvolution:
         goal = min(self.tol / max(last, self.tol), 1.0)
         return richer, marker.refined(fit, sizes, goal, given=splits)[0]
 
-    def _modes(self, here: CellRun) -> tuple[Fit, FloatArray]:
-        """Return the main modes of the solution over time side by side, and the size of the field of each.
-
-        At a time when a field is almost zero, its coefficients are rounding, which is never smooth.
-        """
-        times, shares = here.sample()
-        whole = here.fit(times)
-        every = np.stack([whole.weights[part] for part in whole.parts])
-        roots, sizes, kept = np.sqrt(shares), here.stages.sizes(every).reshape(len(times), -1), []
-        fields = sizes.shape[1]
-        for number in range(fields):
-            own = every[:, number::fields] * roots[:, None]
-            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
-            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
-            kept.append(np.einsum("ptm,tk->pkm", own, turn))
-        scales = np.maximum(np.sqrt(shares @ sizes**2), 1e-300)
-        found = np.concatenate(kept, axis=1)
-        weights = dict(zip(whole.parts, found, strict=True))
-        return replace(whole, weights=weights), np.repeat(scales, [own.shape[1] for own in kept])
+    def _modes(self, here: CellRun) -> RunModes:
+        """Return the main modes of a solution; kept for the last one."""
+        known, found = self._known
+        if known is not here or found is None:
+            found = RunModes.of(here)
+            self._known = here, found
+        return found
 
     def stage(self, found: ComparedRuns) -> Stage:
         """Return the record of a comparison."""
@@ -177,8 +218,8 @@ def _left_in_time(here: CellRun, better: CellRun, gap: float) -> float:
 def suits_stages(problem: Problem) -> bool:
     """Tell whether an evolution is followed on cells.
 
-    On a line, and in space where they will do, broad features cost less. Conditions beyond those that are needed are
-    better left to a check than to a compromise.
+    On a line broad features cost less. Conditions beyond those that are needed are better left to a check than to a
+    compromise.
     """
     return problem.once(_suits_stages)
 
@@ -188,7 +229,7 @@ def _suits_stages(problem: Problem) -> bool:
     if len(problem.domain.space) < 2 or isinstance(resolvent, Unsuitable):
         return False
     evolution = find_evolution(problem)
-    if isinstance(evolution, Evolution) and (len(problem.domain.space) > 2 or evolution.lacks or evolution.surplus):
+    if isinstance(evolution, Evolution) and (evolution.lacks or evolution.surplus):
         return False
     return suits_cells(resolvent.at(1.0)[0])
 

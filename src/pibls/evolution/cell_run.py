@@ -13,7 +13,7 @@ from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.evolution.accuracy import SETTINGS
-from pibls.evolution.cell_stages import CellStages, Step, at_least, side_by_side
+from pibls.evolution.cell_stages import CellStages, Step, side_by_side
 from pibls.evolution.radau import left_out, times_within
 from pibls.evolution.rational import ORDER
 from pibls.refinement.standards import FALLS, MOST
@@ -75,7 +75,7 @@ class _Following:
     def error(self, step: Step) -> float:
         """Return the relative error at the end of a step."""
         reach, moving = np.maximum(self.reach, self.stages.sizes(step.end[:, 0])), self.stages.moving
-        return float((left_out(step.terms[:, moving]) / at_least(reach[moving])).max())
+        return float((left_out(step.terms) / self.stages.scales(reach))[moving].max())
 
     def lasting_error(self, step: Step, h: float) -> tuple[float, float]:
         """Return the relative error of a step over the time that is left, and the share of that which it lasts."""

@@ -36,6 +36,7 @@ from pibls.evolution.remainders import AlikeParts, Remainders, groups_of
 from pibls.evolution.resolvent import Past, Resolvent
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN
 from pibls.runtime import available_memory
+from pibls.solution.sizes import field_scales
 
 States = FloatArray
 """Weights of all states: shape (parts, orders in time, fields, functions)."""
@@ -96,15 +97,6 @@ def side_by_side(weights: FloatArray) -> FloatArray:
     return aside.reshape(len(aside), -1, aside.shape[-1])
 
 
-def at_least(sizes: FloatArray) -> FloatArray:
-    """Return sizes of fields by which errors are divided: none is far smaller than that of the largest field.
-
-    >>> at_least(np.array([2.0, 0.0]))
-    array([2.   , 0.002])
-    """
-    return np.asarray(np.maximum(np.maximum(sizes, PLAIN * sizes.max()), 1e-300))
-
-
 @dataclass(eq=False)
 class CellStages:
     """An evolution on one tree of cells."""
@@ -147,6 +139,10 @@ class CellStages:
             squares += np.square(rooted).sum(axis=1)
         return np.sqrt(squares)
 
+    def scales(self, sizes: FloatArray) -> FloatArray:
+        """Return the sizes that errors are relative to: none is far smaller than that of the largest field."""
+        return field_scales(self.resolvent.problem, np.maximum(np.maximum(sizes, PLAIN * sizes.max()), 1e-300))
+
     def fit(self, weights: FloatArray) -> Fit:
         """Return weights of shape (parts, fields, functions) as a fit."""
         residuals = dict.fromkeys(self.parts, 0.0)
@@ -159,8 +155,8 @@ class CellStages:
 
     def unresolved(self, states: States) -> float:
         """Return the relative error of a state that its cells cause."""
-        weights = states[:, 0, self.moving]
-        errors, _ = ErrorMarking(self.layout).errors(self.fit(weights), at_least(self.sizes(weights)))
+        weights, scales = states[:, 0, self.moving], self.scales(self.sizes(states[:, 0]))[self.moving]
+        errors, _ = ErrorMarking(self.layout).errors(self.fit(weights), scales)
         return float(np.linalg.norm(errors))
 
     @property
@@ -283,7 +279,7 @@ class CellStages:
             new = self._at_nodes(stacked)
             change = self._largest(new - values)
             reach = np.maximum(self._largest(states[None, :, 0]), self._largest(new))
-            moved = float((change / at_least(reach)).max())
+            moved = float((change / self.scales(reach)).max())
             fall, values, before = moved / before if number > 1 else MOST, new, moved
             if not fall < 1.0 and not moved <= tol:
                 return None

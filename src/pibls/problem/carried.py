@@ -125,11 +125,12 @@ class _Carrying:
         if initial is None or not any(isinstance(s.place, Opposite) for s in self.problem.statements):
             return
         given, ends = [], np.array([low, [high[0], low[1]]])
+        along = np.linspace(ends[0], ends[1], SCAN)
         for statement in self.problem.statements:
             if isinstance(statement.place, OnPart) and statement.place.part.contains(ends).all():
-                left, right = statement.form.source_function(ends, initial.normals(ends))
-                is_jump = statement.form.order == 0 and abs(left - right) > CLOSE * max(abs(left), abs(right))
-                given.append((statement.form, float(right - left) if is_jump else 0.0))
+                values = statement.form.source_function(along, initial.normals(along))
+                jump = float(values[-1] - values[0]) if statement.form.order == 0 else 0.0
+                given.append((statement.form, jump if abs(jump) > CLOSE * np.abs(values).max() else 0.0))
         if not any(jump for _, jump in given):
             return
         normals = initial.normals(ends)

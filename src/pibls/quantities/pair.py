@@ -24,9 +24,7 @@ from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.json_records import Network
-from pibls.solution.sizes import reference_sizes
 
-_SAMPLES = 2000  # points at which two solutions are compared all over the domain
 _UNKNOWN = 12  # degree of a network that has none
 _HIGHEST = 2  # degrees that a rougher solution lacks: one alone may be missing for symmetry
 _LEAST = 2.0  # distances to the richer solution in an error: up to half of it, the richer solution shares
@@ -152,8 +150,8 @@ class SolutionPair:
         """
         estimate = self.solution.error_estimate
         if self.rougher is None or estimate is None or not np.isfinite(estimate):
-            return self.magnified * apart
-        return np.maximum(self.magnified * apart, NEGLIGIBLE * estimate * size)
+            return self.solution.distance_share * apart
+        return np.maximum(self.solution.distance_share * apart, NEGLIGIBLE * estimate * size)
 
     def quantity(self, value: float, error: float, place: FloatArray | None = None, note: str = "") -> Quantity:
         """Return a quantity; without a richer solution, nothing is known of its error."""
@@ -162,24 +160,6 @@ class SolutionPair:
             note = f"the solution by {method} has no richer one beside it that would tell the error"
             return Quantity(value, np.nan, place, note)
         return Quantity(value, error, place, note)
-
-    @cached_property
-    def magnified(self) -> float:
-        """By how much errors are larger than distances to the richer solution: as that of the solution, at least."""
-        estimate = self.solution.error_estimate
-        if self.richer is None or not estimate or not np.isfinite(estimate):
-            return _LEAST
-        X, roots = self.solution.spread(_SAMPLES, seed=1)
-        names = self.solution.problem.field_names
-        wanted = [(name, (0,) * X.shape[1]) for name in names]
-        own, other = (dict(zip(names, s.evaluate(X, wanted), strict=True)) for s in self.both)
-        norms = {name: float(np.linalg.norm(roots * own[name])) for name in names}
-        sizes = reference_sizes(self.solution.problem, norms)
-        apart = max(
-            (np.linalg.norm(roots * (own[name] - other[name])) / sizes[name] for name in names if sizes[name] > 0),
-            default=0.0,
-        )
-        return max(_LEAST, float(estimate / apart)) if apart > 0.0 else _LEAST
 
 
 def _aside(solution: Solution, X: FloatArray) -> FloatArray:

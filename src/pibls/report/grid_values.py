@@ -104,8 +104,8 @@ def values_at(solution: Solution, X: FloatArray, outside: str = "value") -> dict
     """
     both = [solution] if solution.richer is None else [solution, solution.richer_solution]
     found, *richer = ({f.field: f(X, outside=outside) for f in made.field_functions} for made in both)
-    errors = error_names(list(found)) if richer else {}
-    return found | {own: np.abs(found[name] - richer[0][name]) for name, own in errors.items()}
+    errors, share = error_names(list(found)) if richer else {}, min(1.0, solution.distance_share)
+    return found | {own: share * np.abs(found[name] - richer[0][name]) for name, own in errors.items()}
 
 
 def columns(solution: Solution, n: int | None, given: Mapping[str, Any], owner: str) -> dict[str, FloatArray]:

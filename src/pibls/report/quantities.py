@@ -121,7 +121,7 @@ def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Eval
 
         return PictureQuantity(f"Standard deviation of {shown}", what, f"σ({shown})", deviation, True, look.unit)
     if what == "estimate":
-        return _estimate(shown, values, _values(richer_of(solution), name), look)
+        return _estimate(solution, shown, values, _values(richer_of(solution), name), look)
     error = _distance(values, exact[name])
     return PictureQuantity(f"Absolute error of {shown}", what, f"|{shown} − exact|", error, True, look.unit)
 
@@ -131,7 +131,7 @@ def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look
     words = look.label or lettered(cut(text(expression), 48))
     values = value_of(solution, expression)
     if what == "estimate":
-        return _estimate(words, values, value_of(richer_of(solution), expression), look)
+        return _estimate(solution, words, values, value_of(richer_of(solution), expression), look)
     return PictureQuantity(
         words, what, words, values, False, look.unit, look.colours, None, True, _error_of(solution, expression)
     )
@@ -170,10 +170,15 @@ def richer_of(solution: Solution) -> Solution:
     return solution.richer_solution
 
 
-def _estimate(symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> PictureQuantity:
-    distance = _distance(values, richer)
+def _estimate(solution: Solution, symbol: str, values: Evaluator, richer: Evaluator, look: Look) -> PictureQuantity:
+    distance, share = _distance(values, richer), min(1.0, solution.distance_share)
     return PictureQuantity(
-        f"Estimated error of {symbol}", "estimate", f"|error of {symbol}|", distance, True, look.unit
+        f"Estimated error of {symbol}",
+        "estimate",
+        f"|error of {symbol}|",
+        lambda X: share * distance(X),
+        True,
+        look.unit,
     )
 
 

@@ -25,6 +25,7 @@ SHARE = 0.01
 """Share of the size that equations suggest for a field below which its own size counts as nothing."""
 
 _POINTS = 50
+_SAMPLES = 2000  # points at which two solutions are compared all over the domain
 
 
 def reference_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
@@ -138,6 +139,29 @@ def errors_by_field(solution: Solution, X: FloatArray, roots: FloatArray) -> dic
     found = {n: float(linalg.norm(roots * (own[n] - other[n]))) / (sizes[n] or 1.0) for n in names}
     worst = max(found.values())
     return {name: estimate * (error / worst if worst > 0.0 else 1.0) for name, error in found.items()}
+
+
+def share_of_distance(solution: Solution) -> float:
+    """Return the estimated error of a solution over its distance to the other one of the estimate.
+
+    It is above one if the distance was extrapolated, and below one if the other solution is the worse one of both.
+
+    >>> from pibls import problems, solve
+    >>> round(share_of_distance(solve(problems.helmholtz(), tol=1e-4)), 1)
+    1.0
+    >>> share_of_distance(solve(problems.annulus(), tol=1e-6)) < 0.5
+    True
+    """
+    estimate = solution.error_estimate
+    if solution.richer is None or not estimate or not np.isfinite(estimate):
+        return 1.0
+    X, roots = solution.spread(_SAMPLES, seed=1)
+    names, both = solution.problem.field_names, (solution, solution.richer_solution)
+    wanted = [(name, (0,) * X.shape[1]) for name in names]
+    own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in both)
+    sizes = reference_sizes(solution.problem, {name: float(linalg.norm(roots * own[name])) for name in names})
+    apart = max((linalg.norm(roots * (own[n] - other[n])) / sizes[n] for n in names if sizes[n] > 0), default=0.0)
+    return float(estimate / apart) if apart > 0.0 else 1.0
 
 
 def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:

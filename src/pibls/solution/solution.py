@@ -26,7 +26,7 @@ from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.measurable import Measurable
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
-from pibls.solution.sizes import errors_by_field, reference_sizes
+from pibls.solution.sizes import errors_by_field, reference_sizes, share_of_distance
 from pibls.solution.ways_out import WaysOut
 from pibls.status import Status
 
@@ -262,7 +262,7 @@ class Solution(Measurable, WaysOut):
         return ResidualFunction(self, statement_of(self.problem, condition))
 
     def error_field(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
-        """Return the estimated absolute error at points: the distance to the richer network of the error estimate.
+        """Return the estimated absolute error at points, from the distance to the other network of the error estimate.
 
         Over the domain it is as large as the true error; at a single point, where both may cross, it can be smaller.
 
@@ -282,7 +282,8 @@ class Solution(Measurable, WaysOut):
                 "network. Use pibls.solve, which makes one."
             )
         here, there = (solution(X, outside=outside, **named) for solution in (self, self.richer_solution))
-        return _by_field(lambda own, other: np.abs(own - other), here, there)
+        share = min(1.0, self.distance_share)
+        return _by_field(lambda own, other: share * np.abs(own - other), here, there)
 
     @property
     def richer_solution(self) -> Solution:
@@ -290,6 +291,11 @@ class Solution(Measurable, WaysOut):
         assert self.richer is not None
         network, weights = self.richer
         return replace(self, network=network, weights=weights, richer=None, points=None)
+
+    @cached_property
+    def distance_share(self) -> float:
+        """The estimated error over the distance to the other solution of the estimate."""
+        return share_of_distance(self)
 
     @cached_property
     def error_estimates(self) -> Mapping[str, float]:
