@@ -160,6 +160,16 @@ def test_prepared_waves_know_their_own_jumps():
     assert error(solution, mirrored(lambda s: 1.02 * np.cos(3 * s), -1)) < 1e-5
 
 
+def test_jumps_of_a_wave_follow_unknown_numbers():
+    plain, exact, k = wave(sp.cos(3 * x)), WAVES["held where it is not zero"][1], pb.unknown("k", start=1)
+    places = plain.domain.sample(30, "kronecker", 3)
+    values = 1.3 * exact(*places.T) + 0.01 * np.random.default_rng(1).standard_normal(30)
+    seen = pb.Observation(u, places, values, noise=0.01)
+    ends = [pb.Dirichlet(u, 0), pb.Initial(u, k * sp.cos(3 * x)), pb.Initial(u.diff(t), 0), seen]
+    found = pb.solve(pb.Problem(plain.equations, plain.domain, ends), tol=1e-3).parameters["k"]
+    assert abs(found.value - 1.3) < 3 * found.deviation < 0.02
+
+
 def test_a_carried_jump_is_stored(tmp_path):
     solution = pb.solve(CARRIED["speed that varies"][0], progress=False)
     solution.save(tmp_path / "pulse.pibls")

@@ -264,8 +264,7 @@ class FaceFinder:
     def _on_interface(
         self, cell: Cell, parts: Sequence[CellPart], level: Level, piece: Piece | InterfaceSurface
     ) -> list[Face]:
-        degree, switching = self.degree, self.tree_domain.switching
-        assert switching is not None
+        degree = self.degree
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
@@ -287,8 +286,7 @@ class FaceFinder:
                 below, above = parts[one], parts[two]
                 conditions = self._conditions_across(below, above, own.points, own.normals)
                 placed = (own.points, own.weights, basis, None, 0.0, False, own.normals)
-                jump = switching.jump_across(level, own.points, own.normals)
-                faces.append(Face(below, above, -1, *placed, conditions, jump))
+                faces.append(Face(below, above, -1, *placed, conditions, level))
         return faces
 
     def _face(

@@ -46,9 +46,10 @@ class Fluxes:
     def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of an interface condition, or of a flux that is written as a divergence, or None."""
         found = self.laws.of(part, face, number, order)
-        if face.jump is not None and self._is_characteristic(face):
-            share = (-0.5 if face.below is part else 0.5) * face.jump
-            stated = Stated(self._unchanged, face.points, face.normals, [], share, np.ones(len(share)))
+        if (jump := self.jump(face)) is not None:
+            share = (-0.5 if face.below is part else 0.5) * jump
+            own = Statement("jump", 0, replace(self.rows.equations[0].form), Interior())  # no other source replaces it
+            stated = Stated(own, face.points, face.normals, [], share, np.ones(len(share)))
             return Law([], self.rows.traces.units(face)[number], stated, -1.0)
         if found is not None or not self._is_flux(face, number, order):
             return found
@@ -60,10 +61,12 @@ class Fluxes:
         source = self._source(part, face, self._fluxes[number, order])
         return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
 
-    @cached_property
-    def _unchanged(self) -> Statement:
-        """A statement that stands for a jump, which no other source replaces."""
-        return Statement("jump", 0, replace(self.rows.equations[0].form), Interior())
+    def jump(self, face: Face) -> FloatArray | None:
+        """Return the value of a wave above a face less that below, at its points; None where it does not jump."""
+        switching = self.rows.analysis.switching
+        if face.level is None or face.normals is None or switching is None or not self._is_characteristic(face):
+            return None
+        return switching.jump_across(face.level, face.points, face.normals)
 
     def _source(self, part: CellPart, face: Face, i: int) -> FloatArray:
         """Return the term of an equation's flux that does not depend on fields, on one side of a face."""

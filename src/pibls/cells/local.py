@@ -310,7 +310,7 @@ class LocalSystems:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            if face.conditions or face.jump is not None or not self.rows.flux.is_plain(face):
+            if face.conditions or self.rows.flux.jump(face) is not None or not self.rows.flux.is_plain(face):
                 passed[face] = shared
             row += len(matrix)
         theirs *= self.stiffness(part)

@@ -15,6 +15,7 @@ from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, IntArray
 from pibls.features.reference import ReferenceNetwork
+from pibls.problem.level import Level
 from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST
 
@@ -82,7 +83,7 @@ class Face:
     ``basis`` and ``slopes`` are the polynomials and their derivatives along the axes of the face, times roots of
     weights. It lies on the sides of two cells, across an axis; or, with normals of its own, on an interface. Interface
     conditions replace continuity; the number of each among the statements comes with the part on its inner side. A
-    whole face is the entire contact of two whole parts, with continuity only. A wave may jump across a characteristic.
+    whole face is the entire contact of two whole parts, with continuity only.
     """
 
     below: CellPart
@@ -96,7 +97,7 @@ class Face:
     whole: bool = False
     normals: FloatArray | None = None
     conditions: Mapping[int, CellPart] = field(default_factory=dict)
-    jump: FloatArray | None = None  # at the points: the value above less that below
+    level: Level | None = None  # whose zeros the face is on, if it is on an interface
 
     @cached_property
     def area(self) -> float:

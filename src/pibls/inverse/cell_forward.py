@@ -131,7 +131,7 @@ class CellForward(Forward):
     def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Fit:
         """Return fields and sensitivities from one elimination; those of a nonlinear problem are those at a state."""
         rows = Rows(layout, None if state is None else TreeState(layout, state))
-        if self._has_hidden_fluxes:
+        if self._has_hidden_fluxes or any(analysis_of(layout.problem).carried.values()):
             return self._differences(vector, layout, self._eliminated(rows).weights)
         return self._eliminated(rows, lambda fit: self._columns(vector, layout, state or fit.weights))
 
@@ -151,7 +151,7 @@ class CellForward(Forward):
         return analysis.jumps and None in analysis.fluxes and not self.parametric.is_separable
 
     def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
-        """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
+        """Return sensitivities by differences: a flux through a jump, or a jump, depends on the unknowns by itself."""
         columns: dict[CellPart, list[FloatArray]] = {part: [] for part in state}
         for number in range(self.parametric.size):
             step = np.zeros(len(vector))
