@@ -327,10 +327,11 @@ class LocalSystems:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box.
 
         By its effect inside the box a sum would count little. What it does to the rest of the domain may be many times
-        larger: a force that is missing bends a whole bar. In one dimension nothing but a sum acts at a distance.
+        larger: a force that is missing bends a whole bar. In one dimension nothing but a sum acts at a distance. The
+        sums of a tangent, far from a solution, need not vanish.
         """
         own = self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
-        return np.asarray(own if len(sides) == 1 else _STIFF * own)
+        return np.asarray(own if len(sides) == 1 or self.rows.state is not None else _STIFF * own)
 
 
 def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:

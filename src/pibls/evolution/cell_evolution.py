@@ -36,8 +36,6 @@ from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import field_scales
 
-_SHORTER = 1.25  # how much shorter the steps of a better solution are
-
 
 class ComparedRuns(NamedTuple):
     """A solution, a better one, and the estimated error of the first."""
@@ -128,7 +126,7 @@ class CellEvolution:
         else:
             tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
             stages = CellStages(self.resolvent, layout, root, self.budget, tol)
-            better = along(stages, shortened(here.breaks, _SHORTER))
+            better = along(stages, shortened(here.breaks, 1.0 / FALLS))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gap = apart(here, better)
