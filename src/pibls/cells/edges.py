@@ -43,10 +43,10 @@ def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     >>> from pibls.geometry import Box, Extrusion, Polygon
     >>> x, y, z = sp.symbols("x y z")
     >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
-    >>> reentrant_edges(bar)[0].round(9).tolist()
+    >>> (reentrant_edges(bar)[0].round(9) + 0.0).tolist()
     [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
     >>> roof = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 0.9), (0, 1)])
-    >>> reentrant_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
+    >>> (reentrant_edges(Extrusion(roof, (z, 0, 1)))[1].round(9) + 0.0).tolist()
     [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
     """
     if not isinstance(domain, Region) or domain.dimension != 3:
@@ -185,7 +185,7 @@ def ridges(groups: Sequence[Iterable[Part]], shape: Domain) -> FloatArray:
     >>> from pibls.geometry import Box
     >>> x, y, z = sp.symbols("x y z")
     >>> box = Box((x, 0, 2), (y, 0, 1), (z, 0, 1))
-    >>> ridges([[box.top], [box.front | box.back | box.bottom, box.right]], box).round(9).tolist()
+    >>> (ridges([[box.top], [box.front | box.back | box.bottom, box.right]], box).round(9) + 0.0).tolist()
     [[[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]], [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]], [[2.0, 0.0, 1.0], [2.0, 1.0, 1.0]]]
     """
     found = [np.empty((0, 2, 3))]
