@@ -150,8 +150,14 @@ class SolutionPair:
         """
         estimate = self.solution.error_estimate
         if self.rougher is None or estimate is None or not np.isfinite(estimate):
-            return self.solution.distance_share * apart
-        return np.maximum(self.solution.distance_share * apart, NEGLIGIBLE * estimate * size)
+            return self.magnified * apart
+        return np.maximum(self.magnified * apart, NEGLIGIBLE * estimate * size)
+
+    @property
+    def magnified(self) -> float:
+        """By how much errors are larger than distances to the other solution of the estimate."""
+        share = self.solution.distance_share
+        return max(share, _LEAST * min(1.0, share))
 
     def quantity(self, value: float, error: float, place: FloatArray | None = None, note: str = "") -> Quantity:
         """Return a quantity; without a richer solution, nothing is known of its error."""
