@@ -133,10 +133,7 @@ def errors_by_field(solution: Solution, X: FloatArray, roots: FloatArray) -> dic
     names, estimate = solution.problem.field_names, solution.error_estimate or 0.0
     if len(names) == 1 or solution.richer is None or not np.isfinite(estimate):
         return dict.fromkeys(names, estimate)
-    wanted, both = [(name, (0,) * X.shape[1]) for name in names], (solution, solution.richer_solution)
-    own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in both)
-    sizes = reference_sizes(solution.problem, {name: float(linalg.norm(roots * own[name])) for name in names})
-    found = {n: float(linalg.norm(roots * (own[n] - other[n]))) / (sizes[n] or 1.0) for n in names}
+    found = _distances(solution, X, roots)
     worst = max(found.values())
     return {name: estimate * (error / worst if worst > 0.0 else 1.0) for name, error in found.items()}
 
@@ -155,13 +152,17 @@ def share_of_distance(solution: Solution) -> float:
     estimate = solution.error_estimate
     if solution.richer is None or not estimate or not np.isfinite(estimate):
         return 1.0
-    X, roots = solution.spread(_SAMPLES, seed=1)
+    apart = max(_distances(solution, *solution.spread(_SAMPLES, seed=1)).values())
+    return float(estimate / apart) if apart > 0.0 else 1.0
+
+
+def _distances(solution: Solution, X: FloatArray, roots: FloatArray) -> dict[str, float]:
+    """Return the relative distance of each field to that of the other solution of the estimate, at weighted points."""
     names, both = solution.problem.field_names, (solution, solution.richer_solution)
     wanted = [(name, (0,) * X.shape[1]) for name in names]
     own, other = (dict(zip(names, made.evaluate(X, wanted), strict=True)) for made in both)
     sizes = reference_sizes(solution.problem, {name: float(linalg.norm(roots * own[name])) for name in names})
-    apart = max((linalg.norm(roots * (own[n] - other[n])) / sizes[n] for n in names if sizes[n] > 0), default=0.0)
-    return float(estimate / apart) if apart > 0.0 else 1.0
+    return {n: float(linalg.norm(roots * (own[n] - other[n]))) / (sizes[n] or 1.0) for n in names}
 
 
 def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:
