@@ -80,11 +80,12 @@ def test_the_share_of_a_finer_tree_is_that_of_the_cells_it_splits():
     assert shares[1] < shares[2]  # the source grows to the right
 
 
-def test_the_better_of_two_solutions_is_returned_if_the_decay_of_coefficients_vouches_for_it():
+def test_the_better_of_two_solutions_is_returned_if_the_fall_of_residuals_vouches_for_it():
     solution = pb.solve(pb.problems.annulus(), tol=1e-6)
     (*_, before, last) = solution.diagnostics.stages
     assert before.estimate > 1e-6 >= last.estimate
     assert before.nodes < last.nodes == solution.diagnostics.nodes
+    assert solution.richer[0].reference.size < solution.network.reference.size  # no third solution was made
     assert solution.true_error() / 3 < solution.error_estimate < 3 * solution.true_error()
 
 
