@@ -173,7 +173,7 @@ class CellStages:
     @property
     def memory(self) -> float:
         """Bytes held by all factors."""
-        return sum(8.0 * own.solves.tree.numbers for own in self._factors.values())
+        return sum(8.0 * own.solves.numbers for own in self._factors.values())
 
     def affords(self, h: float) -> bool:
         """Tell whether the budget allows a step of a length."""
@@ -193,7 +193,8 @@ class CellStages:
             if rest is not None:
                 state = TreeState(self.layout, dict(zip(self.parts, rest.weights, strict=True)))
             solver = TreeSolver(Rows(self.layout.restated(problem), state))
-            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts))
+            accuracy = SETTINGS.stage_share * self.tol / np.abs(step_weights()[0]).sum()
+            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts), accuracy)
             self.budget.spend(solver.flops)
             self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
         return self._factors[h]
