@@ -353,7 +353,8 @@ def test_steps_are_short_after_a_sudden_start_only():
     assert solution.true_error() <= 3 * solution.error_estimate <= 3e-2
     steps = np.diff(solution.network.breaks)
     assert steps[0] < 0.2 * steps[-1]
-    assert len(steps) < 40
+    assert len(np.unique(steps.round(9))) < 7  # every length has factors of its own
+    assert len(steps) < 90
 
 
 def test_the_cheapest_better_cells_are_richer_where_coefficients_fall_and_smaller_where_they_do_not():

@@ -49,10 +49,7 @@ class ErrorMarking:
         """Return how the coefficients of a solution decay; kept for the last fit."""
         known, found = self._decay
         if known is not fit or found is None:
-            zero, tails = (0,) * self.layout.reference.dimension, tails_of(self.layout.reference)
-            found = tails.decay(
-                fit.parts, stacked(fit)[1], lambda part: self.layout.nodes(part, part.points, [zero])[zero]
-            )
+            found = tails_of(self.layout.reference).decay(fit.parts, stacked(fit)[1], self.layout.triangle)
             self._decay = fit, found
         return found
 

@@ -33,9 +33,9 @@ Lifted = list[tuple[FloatArray, FloatArray]]
 class Repeated:
     """A factorised tree, and the right-hand sides of columns of sources, transformed by the factors once and for all.
 
-    Solutions are not refined: a field at rest dominates the equations of a step in time, so that Gram matrices are
-    accurate as a rule. Whether they are is measured: one refinement must change a solution by no more than ``accuracy``,
-    relative to it; otherwise rows are rotated.
+    Solutions are not refined: the state before dominates the equations of a short step, so that Gram matrices are
+    accurate as a rule. Whether they are is measured: one refinement must change a solution by no more than a share
+    of it, the ``accuracy``; otherwise rows are rotated.
     """
 
     solver: TreeSolver

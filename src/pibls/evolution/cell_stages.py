@@ -121,11 +121,6 @@ class CellStages:
         """The parts of all cells, in order."""
         return tuple(self.layout.parts_of(leaves(self.root)))
 
-    @cached_property
-    def _grams(self) -> list[FloatArray | None]:
-        """Roots of the Gram matrices of the functions of cut parts, inside the domain; None for whole parts."""
-        return [None if part.whole else np.asarray(np.linalg.qr(self._rooted(part), mode="r")) for part in self.parts]
-
     def _rooted(self, part: CellPart) -> FloatArray:
         """Return the functions of a part at its points, times roots of weights."""
         zero = (0,) * len(part.half)
@@ -134,9 +129,11 @@ class CellStages:
     def sizes(self, weights: FloatArray) -> FloatArray:
         """Return the L2 size of each field, from weights of shape (parts, fields, functions)."""
         squares = np.zeros(weights.shape[1])
-        for part, own, root in zip(self.parts, weights, self._grams, strict=True):
-            rooted = np.sqrt(np.prod(part.half)) * own if root is None else own @ root.T
-            squares += np.square(rooted).sum(axis=1)
+        whole = np.array([part.whole for part in self.parts])
+        halves = np.array([np.prod(part.half) for part in self.parts])
+        squares += halves[whole] @ np.square(weights[whole]).sum(axis=2)
+        for number in np.flatnonzero(~whole).tolist():
+            squares += np.square(weights[number] @ self.layout.triangle(self.parts[number]).T).sum(axis=1)
         return np.sqrt(squares)
 
     def scales(self, sizes: FloatArray) -> FloatArray:
