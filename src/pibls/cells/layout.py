@@ -123,7 +123,7 @@ class Layout:
 
         def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
             values = self.nodes(part, part.points, [zero])[zero]
-            return {zero: np.linalg.qr(values * np.sqrt(part.weights)[:, None], mode="r")}
+            return {zero: np.asarray(np.linalg.qr(values * np.sqrt(part.weights)[:, None], mode="r"))}
 
         return self._memory.recalled(("triangle", part), [zero], made)[zero]
 
