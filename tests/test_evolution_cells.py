@@ -6,12 +6,19 @@ import sympy as sp
 
 import pibls as pb
 from internals import (
+    TREES,
+    CellEvolution,
     CellStages,
+    Course,
     ErrorMarking,
     EvolvedCells,
+    Grams,
     Layout,
+    Rotations,
     RunModes,
     along,
+    data_nodes,
+    data_weights,
     draw_reference,
     find_resolvent,
     leaves,
@@ -242,6 +249,63 @@ def test_a_field_that_stays_zero_is_not_what_cells_resolve():
     modes = RunModes.of(along(stages(still, 9, 0), np.linspace(0.0, 1.0, 5)))
     assert len(modes.sizes) == 2  # one mode of each of the two fields that are not zero
     assert modes.smooth.all()
+    assert modes.told.tolist() == [label != "v" for label in still.field_names]
+    assert 0.0 < modes.rest < 0.1
+
+
+def test_a_slightly_poorer_solution_vouches_for_one_that_promises_enough():
+    def vouched(degree: int, tol: float):
+        made = stages(cavity(), degree, 0)
+        search = CellEvolution(made.resolvent, tol, 0, made.budget, Course(made.budget, TREES, lambda *_: None))
+        better = along(made, np.linspace(0.0, 1.0, 25))
+        return better, search._vouched(better)
+
+    better, found = vouched(17, 1e-4)
+    assert found.run is better
+    assert found.better.stages.layout.reference.degree == 15
+    solution = pb.solve(cavity(), tol=1e-8, time="lines")
+    X = solution.problem.domain.sample(400, seed=5)
+    zero = (0, 0, 0)
+    values = better.network.evaluate(X, [zero])[zero]
+    missed = max(
+        np.linalg.norm(values[:, k] - own) / np.linalg.norm(own)
+        for k, own in enumerate(solution.problem.exact_values(X)[name] for name in solution.problem.field_names)
+    )
+    assert missed <= 3 * found.estimate <= 3e-4
+    assert vouched(9, 1e-6)[1] is None  # it does not promise enough
+
+
+def test_rows_are_rotated_where_gram_matrices_are_not_accurate():
+    made, again = stages(heat(), 9, 1), stages(heat(), 9, 1)
+    made.tol, again.tol = 1e-6, 1e-30
+    one, two = (own.factors(0.01).solves for own in (made, again))
+    assert isinstance(one.elimination, Grams)
+    assert isinstance(two.elimination, Rotations)
+    states = made.initial()
+    steps = [own.step(0.0, 0.01, states).end for own in (made, again)]
+    assert made.sizes((steps[0] - steps[1])[:, 0])[0] < 1e-10 * made.sizes(states[:, 0])[0]
+
+
+def test_solves_with_kept_factors_are_those_of_the_tree():
+    # Cells of different sizes, some of them cut, and data on the boundary.
+    made = stages(forced(), 9, 1)
+    root = made.layout.trimmed(refined(made.root, {leaves(made.root)[0]: [(0, None), (1, None)]}))
+    made = CellStages(made.resolvent, made.layout, root, made.budget, 1e-6)
+    factors = made.factors(0.1)
+    columns, states = made._columns(factors.z, factors.pasts), made.initial()
+    data, _ = factors.data(0.0)
+    found = factors.solves.solve(states.reshape(len(states), -1), data, 3)
+    given = factors._given(0.1 * data_nodes(), data_weights())
+
+    def sources(own, part):
+        number = made.parts.index(part)
+        return columns(own, part) @ states[number].reshape(-1, 1) + given(own, part)[:, 3:4]
+
+    solver = factors.solves.solver
+    solver.solve(made.root)
+    expected = solver.again(sources)
+    for part, own in zip(made.parts, found, strict=True):
+        np.testing.assert_allclose(own, expected.columns[part][0], atol=1e-9)
 
 
 def test_the_better_one_of_two_solutions_is_returned_if_its_coefficients_vouch_for_it():

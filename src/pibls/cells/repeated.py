@@ -19,7 +19,7 @@ from pibls.cells.prepared_tree import units_of
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import DependentError
+from pibls.solvers.elimination import DependentError, Elimination
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
@@ -64,6 +64,11 @@ class Repeated:
         except DependentError:
             pass
         return self._factored(branches, Factors(Rotations()))
+
+    @property
+    def elimination(self) -> Elimination:
+        """How unknowns were eliminated: by Gram matrices, or by rotations."""
+        return self._tree.tree.elimination
 
     @property
     def numbers(self) -> float:
