@@ -41,7 +41,7 @@ NAMES = {
     "pibls.cli.zoo": "kinds starter",
     "pibls.evolution.basis": "QuadratureRule compressed",
     "pibls.evolution.cell_evolution": "CellEvolution RunModes",
-    "pibls.evolution.cell_run": "along shortened",
+    "pibls.evolution.cell_run": "along follow shortened",
     "pibls.refinement": "Course",
     "pibls.refinement.patience": "TREES",
     "pibls.evolution.rational": "data_nodes data_weights",
