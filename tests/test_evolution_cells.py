@@ -479,6 +479,14 @@ def test_a_solution_that_ceases_to_exist_is_not_called_right():
     assert pb.solve(problem, tol=1e-2, budget=0.3).status != "converged"
 
 
+def test_a_run_that_grows_beyond_all_bounds_ends():
+    problem = heat()
+    backwards = pb.Problem(sp.Eq(u.diff(t), -pb.laplacian(u)), problem.domain, problem.conditions)
+    run = along(stages(backwards, 9, 1), np.linspace(0.0, 0.25, 100))
+    assert "beyond all bounds" in run.ended
+    assert np.isfinite(RunModes.of(run).expected)
+
+
 def test_jumps_that_move_are_left_to_other_ways():
     problem = heat()
     source = sp.Heaviside(x - t) * u

@@ -88,7 +88,8 @@ class RunModes(NamedTuple):
         told, rest = means >= scales, float((means / scales)[means < scales].max(initial=0.0))
         for number in np.flatnonzero(told).tolist():
             own = every[:, number :: len(means)] * roots[:, None]
-            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
+            unit = own / means[number]
+            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", unit, unit))
             turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
             kept.append(np.einsum("ptm,tk->pkm", own, turn))
         weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))

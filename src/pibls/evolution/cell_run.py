@@ -92,6 +92,11 @@ class _Following:
         self.breaks.append(until)
         self.pieces.append(step.series)
 
+    @property
+    def is_boundless(self) -> bool:
+        """Whether the solution is so large that squares of what follows might be no numbers any more."""
+        return not bool((self.reach < np.finfo(np.float64).max ** 0.25).all())
+
     def run(self, *, ended: str = "") -> CellRun:
         """Return the run as far as it was made, and why it ends there."""
         if not self.pieces:
@@ -127,6 +132,8 @@ def follow(stages: CellStages, h: float) -> CellRun:
         left = round((last - time) / h) - 1
         time, failed = (time + h if left else last), (np.inf, np.inf)
         course.accept(step, time, lasting)
+        if course.is_boundless:
+            return course.run(ended=f"the solution grows beyond all bounds near t = {time:.4g}")
         steps = math.ceil((last - time) / longer)
         lost += max(1.0 - h / longer, 0.0) * stages.step_work
         # Longer steps need factors of their own, which must pay. If they soon could be longer still, waiting pays, too.
@@ -157,6 +164,8 @@ def along(stages: CellStages, breaks: FloatArray) -> CellRun:
         if step is None:
             return course.run(ended=f"no step converges near t = {start:.4g}")
         course.accept(step, until, course.lasting_error(step, h)[0])
+        if course.is_boundless:
+            return course.run(ended=f"the solution grows beyond all bounds near t = {until:.4g}")
     return course.run()
 
 
