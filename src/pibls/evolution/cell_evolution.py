@@ -85,7 +85,8 @@ class RunModes(NamedTuple):
         roots, sizes, kept = np.sqrt(shares), run.stages.sizes(every).reshape(len(times), -1), []
         means = np.sqrt(shares @ sizes**2)
         scales = field_scales(run.stages.resolvent.problem, means)
-        told, rest = means >= scales, float((means / scales)[means < scales].max(initial=0.0))
+        told = means >= SLIGHT * scales
+        rest = float((means / scales)[~told].max(initial=0.0))
         for number in np.flatnonzero(told).tolist():
             own = every[:, number :: len(means)] * roots[:, None]
             unit = own / means[number]
