@@ -487,6 +487,13 @@ def test_a_run_that_grows_beyond_all_bounds_ends():
     assert np.isfinite(RunModes.of(run).expected)
 
 
+def test_what_stays_zero_is_zero():
+    problem = pb.Problem(heat().equations, heat().domain, [pb.Dirichlet(u, 0), pb.Initial(u, 0)])
+    solution = pb.solve(problem, tol=1e-3, time="lines")
+    assert solution.status == "converged"
+    assert np.abs(solution(problem.domain.sample(20, seed=1))).max() < 1e-12
+
+
 def test_jumps_that_move_are_left_to_other_ways():
     problem = heat()
     source = sp.Heaviside(x - t) * u

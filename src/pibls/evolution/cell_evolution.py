@@ -85,13 +85,13 @@ class RunModes(NamedTuple):
         roots, sizes, kept = np.sqrt(shares), run.stages.sizes(every).reshape(len(times), -1), []
         means = np.sqrt(shares @ sizes**2)
         scales = field_scales(run.stages.resolvent.problem, means)
-        told = means >= SLIGHT * scales
+        told = (means >= SLIGHT * scales) | (means.max() == 0.0)
         rest = float((means / scales)[~told].max(initial=0.0))
         for number in np.flatnonzero(told).tolist():
             own = every[:, number :: len(means)] * roots[:, None]
-            unit = own / means[number]
+            unit = own / (means[number] or 1.0)
             turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", unit, unit))
-            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
+            turn = turn[:, np.sqrt(strength) >= PLAIN * np.sqrt(strength[0])]
             kept.append(np.einsum("ptm,tk->pkm", own, turn))
         weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))
         fit, scales = replace(whole, weights=weights), np.repeat(scales[told], [own.shape[1] for own in kept])
