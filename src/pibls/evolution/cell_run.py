@@ -94,7 +94,7 @@ class _Following:
 
     @property
     def is_boundless(self) -> bool:
-        """Whether the solution is so large that squares of what follows might be no numbers any more."""
+        """Whether the solution is so large that squares might soon be no numbers any more."""
         return not bool((self.reach < np.finfo(np.float64).max ** 0.25).all())
 
     def run(self, *, ended: str = "") -> CellRun:
