@@ -437,12 +437,14 @@ def test_the_cheapest_better_cells_are_richer_where_coefficients_fall_and_smalle
     made = stages(heat(), 9, 1)
     problem, marker, sizes = made.resolvent.problem, ErrorMarking(made.layout), np.ones(1)
 
-    def cheapest(start, goal):
+    def cheapest(start, goal, share=0.0):
         again = pb.Problem(problem.equations, problem.domain, [pb.Dirichlet(u, 0), pb.Initial(u, start)])
         own = CellStages(find_resolvent(again), made.layout, made.root, made.budget, 1e-8)
-        return marker.cheapest(own.fit(own.initial()[:, 0]), sizes, goal)
+        return marker.cheapest(own.fit(own.initial()[:, 0]), sizes, goal, share)
 
     assert cheapest(sp.sin(2 * x + y), 1e-9) == (2, {})
+    # Factors of richer cells cost more than their products with vectors.
+    assert [cheapest(sp.sin(4 * x + 4 * y), 1e-8, share)[0] for share in (0.0, 1.0)] == [4, 0]
     more, splits = cheapest(sp.sin(2 * x + y) + sp.Abs(x - sp.Rational(1, 3)), 1e-6)
     assert more == 0
     assert {float(cell.high[0]) for cell in splits} == {0.5}

@@ -192,7 +192,7 @@ class CellEvolution:
         """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
         fit, sizes, marker, _, smooth, *_ = self._modes(here)
         layout = here.stages.layout
-        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
+        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess, here.stages.share_of_factors)
         richer = layout.enriched(more) if more else layout
         rough = [part.volume for part, own in zip(fit.parts, smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:

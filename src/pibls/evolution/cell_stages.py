@@ -108,6 +108,7 @@ class CellStages:
     tol: float
     _factors: dict[float, _Factors] = field(default_factory=dict)
     linearisations: int = 0
+    _works: tuple[float, float] = (0.0, 0.0)  # of all factors so far, and of all steps
     _remainders: Remainders | None = None
     _fewest: int = 0  # iterations of the first step after a linearisation
     _excess: float = 0.0  # work of all iterations beyond that number since then
@@ -167,6 +168,16 @@ class CellStages:
         evaluated = 0.0 if self._remainders is None else self._remainders.work(ORDER)
         return ORDER * next(reversed(self._factors.values())).solves.work + evaluated
 
+    def _spend(self, factors: float, steps: float) -> None:
+        """Count work."""
+        self._works = self._works[0] + factors, self._works[1] + steps
+        self.budget.spend(factors + steps)
+
+    @property
+    def share_of_factors(self) -> float:
+        """Share of factors in the work so far."""
+        return self._works[0] / sum(self._works)
+
     @property
     def memory(self) -> float:
         """Bytes held by all factors."""
@@ -192,7 +203,7 @@ class CellStages:
             solver = TreeSolver(Rows(self.layout.restated(problem), state))
             accuracy = SETTINGS.stage_share * self.tol / np.abs(step_weights()[0]).sum()
             solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts), accuracy)
-            self.budget.spend(solver.flops)
+            self._spend(solver.flops, 0.0)
             self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
         return self._factors[h]
 
@@ -316,7 +327,7 @@ class CellStages:
             for order in range(1, states.shape[1]):
                 new[:, order] = factors.z * (new[:, order - 1] - before[:, order - 1])
             every.append(new)
-        self.budget.spend(self.step_work)
+        self._spend(0.0, self.step_work)
         return np.stack(every)
 
     def _step(self, stacked: FloatArray) -> Step:
