@@ -421,6 +421,22 @@ def test_steps_are_short_after_a_sudden_start_only():
     assert len(steps) < 90
 
 
+def test_the_better_one_of_two_solutions_is_returned_when_the_budget_ends():
+    def cooled(X, Y, T):
+        odd = np.arange(1, 100, 2)
+        decay = np.exp(-(np.pi**2) * odd**2 * T[:, None])
+        one, two = (4 / np.pi / odd * np.sin(np.pi * np.multiply.outer(own, odd)) for own in (X, Y))
+        return (one * decay).sum(axis=1) * (two * decay).sum(axis=1)
+
+    conditions, exact = [pb.Dirichlet(u, 0), pb.Initial(u, 1)], pb.data("cooled", cooled, x, y, t)
+    equation, domain = sp.Eq(u.diff(t), pb.laplacian(u)), square * pb.TimeInterval(t, 0, 0.1)
+    solution = pb.solve(pb.Problem(equation, domain, conditions, exact), tol=1e-4, budget=0.1, time="lines")
+    assert solution.status == "stalled"
+    assert solution.diagnostics.settings["cells"] > solution.diagnostics.stages[-1].cells
+    assert solution.error_estimate < solution.diagnostics.stages[-1].estimate
+    assert solution.true_error() < 3 * solution.error_estimate
+
+
 def test_longer_steps_wait_until_their_factors_pay():
     conditions = [pb.Dirichlet(u, 0, on=square.left | square.right), pb.Neumann(u, 0, on=square.top | square.bottom)]
     equation, domain = sp.Eq(u.diff(t), pb.laplacian(u) / 10), square * pb.TimeInterval(t, 0, 1)

@@ -38,11 +38,12 @@ from pibls.solution.sizes import field_scales
 
 
 class ComparedRuns(NamedTuple):
-    """A solution, a better one, and the estimated error of the first."""
+    """A solution, a better one, and the estimated errors of both."""
 
     run: CellRun
     better: CellRun
     estimate: float
+    left: float = np.inf
 
 
 class RunModes(NamedTuple):
@@ -144,12 +145,13 @@ class CellEvolution:
         self._excess = self._exceeded(here, gaps)
         late = _left_in_time(here, better, gap)
         richer = layout is not here.stages.layout
-        found = ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
-        if found.estimate <= self.tol:
-            return found
-        if (left := min(self._left() + late, self._foreseen(better, here, gaps))) <= self.tol:
+        estimate = (gap if richer else extrapolated(gap, fall, FALLS)) + late
+        if estimate <= self.tol:
+            return ComparedRuns(here, better, estimate)
+        left = min(self._left() + late, self._foreseen(better, here, gaps))
+        if left <= self.tol:
             return ComparedRuns(better, here, left)
-        return self._vouched(better) or found
+        return self._vouched(better) or ComparedRuns(here, better, estimate, left)
 
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
@@ -227,8 +229,9 @@ class CellEvolution:
         return None
 
     def cost(self, found: ComparedRuns) -> Cost:
-        """Return the cost of the next comparison."""
-        return Cost("a finer tree of cells", 2.0 * found.better.operations, 2.0 * found.better.stages.memory)
+        """Return the cost of the next comparison, which grows as it did, but twofold at most as a rule."""
+        growth = min(found.better.operations / found.run.operations, 2.0)
+        return Cost("a finer tree of cells", growth * found.better.operations, 2.0 * found.better.stages.memory)
 
     def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
@@ -273,6 +276,8 @@ def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, rep
         run = search.first(_first_step(resolvent, tol))
         stop = refine(search, run, course)
         found = course.best if np.isfinite(course.best.estimate) else course.comparisons[-1]
+        if found.left < found.estimate:
+            found = ComparedRuns(found.better, found.run, found.left)
         return _told(search, found, stop)
 
 
