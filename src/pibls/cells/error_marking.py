@@ -50,10 +50,7 @@ class ErrorMarking:
         """Return how the coefficients of a solution decay; kept for the last fit."""
         known, found = self._decay
         if known is not fit or found is None:
-            zero, tails = (0,) * self.layout.reference.dimension, tails_of(self.layout.reference)
-            found = tails.decay(
-                fit.parts, stacked(fit)[1], lambda part: self.layout.nodes(part, part.points, [zero])[zero]
-            )
+            found = tails_of(self.layout.reference).decay(fit.parts, stacked(fit)[1], self.layout.triangle)
             self._decay = fit, found
         return found
 
@@ -90,11 +87,12 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         return float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT)))
 
-    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
+    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float, share: float) -> tuple[int, Splits]:
         """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
 
         Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
-        solution with kept factors grows with the square of the functions of a cell.
+        solution with kept factors grows with the square of the functions of a cell, and that of factors with the third
+        power; these had a ``share`` of the work so far.
         """
         tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
         errors, falls = self.errors(fit, sizes)
@@ -106,7 +104,8 @@ class ErrorMarking:
             splits = {part.cell: self.cuts(part.cell, tails[part], True) for part in parts if part.cell.is_divisible}
             cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
             if more or splits:
-                found.append((cells * math.comb(degree + more + d, d) ** 2.0, more, splits))
+                growth = math.comb(degree + more + d, d) / math.comb(degree + d, d)
+                found.append((cells * growth**2 * (1.0 - share + share * growth), more, splits))
         return min(found, key=lambda own: own[0])[1:] if found else (0, self.splits(fit, sizes)[0])
 
     def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:

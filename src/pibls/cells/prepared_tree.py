@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from pibls.cells.branches import Branch
-from pibls.cells.compiled_tree import CompiledTree, IntArray, Leaves, Solved, Vectors
+from pibls.cells.compiled_leaves import IntArray, Leaves
+from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
 from pibls.cells.evaluation import Stated
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.local import by_singularity
@@ -24,7 +25,7 @@ from pibls.checks import FloatArray
 from pibls.problem import Form
 from pibls.refinement.standards import NEGLIGIBLE
 
-__all__ = ["PreparedPair", "PreparedTree"]
+__all__ = ["PreparedPair", "PreparedTree", "units_of"]
 
 Values = Callable[[Stated], FloatArray]
 """Returns the sources of a statement at its points, one column per right-hand side."""
@@ -115,9 +116,7 @@ class PreparedTree:
         ends = np.cumsum([0, *(len(own.points) for own in self.stated)]).tolist()
         starts = dict(zip(self.stated, ends, strict=False))
         self._equations = [_Equations.of(leaves, self.solver, starts) for leaves in self._tree.leaves]
-        self._units = [
-            _units(leaves, {branch: own.units for branch, own in rows.items()}) for leaves in self._tree.leaves
-        ]
+        self._units = [units_of(leaves, self.solver) for leaves in self._tree.leaves]
         self._singular = {branch: own for branch in rows if (own := by_singularity(branch.faces))}
 
     @property
@@ -216,11 +215,11 @@ def _sum(one: Vectors, two: Vectors) -> Vectors:
     return [own + other for own, other in zip(one, two, strict=True)]
 
 
-def _units(leaves: Leaves, units: dict[Branch, FloatArray]) -> FloatArray:
+def units_of(leaves: Leaves, solver: TreeSolver) -> FloatArray:
     """Return the units of weights, shape (systems, columns, 1, fields)."""
-    found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(next(iter(units.values())))))
+    found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(solver.rows.problem.field_names)))
     for number, column, branch in leaves.branches:
-        found[number, column] = units[branch] / math.sqrt(branch.sample.extent)
+        found[number, column] = solver.local.part_rows(branch.sample).units / math.sqrt(branch.sample.extent)
     return found
 
 

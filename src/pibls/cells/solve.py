@@ -303,8 +303,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
         return None
     left = tree.left(loads, found)
     for _ in range(REFINEMENTS):
-        change, norms = tree.solved(left, found.sums), found.norms
-        ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
+        change, ratio = tree.correction(left, found)
         if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
             return None
         found = found.changed(change)
