@@ -19,10 +19,11 @@ from pibls.quadrature.roots import CLOSE, ROUNDING
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, PLAIN
 
-__all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
+__all__ = ["QUARTER", "Cell", "Contact", "approached", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
 _BESIDE = (math.sqrt(2.0) - 1.0) ** 2  # best ratio of neighbouring cells near any power of the distance (Gui, Babuška)
+QUARTER = 0.25  # the same ratio where many cells follow each other: their functions resolve powers to more digits
 _AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
 
 
@@ -117,14 +118,26 @@ class Cell:
         >>> [cell.beside_edges(axis) for axis in range(3)] == [_BESIDE, _BESIDE, None]
         True
         """
-        points = self.marks[np.isfinite(self.marks).sum(axis=1) > 2] if len(self.marks) else self.marks
+        return self._beside(axis, 3, _BESIDE)
+
+    def cuts_to_corners(self) -> list[tuple[int, float | None]]:
+        """Return the cuts that leave a quarter of it at its corners, if these lie at its ends; else halves.
+
+        >>> Cell(np.zeros(2), np.ones(2), marks=np.array([[1.0, 0.5]])).cuts_to_corners()
+        [(0, 0.75), (1, None)]
+        """
+        return [(axis, self._beside(axis, 2, QUARTER)) for axis in self.axes_to_corners]
+
+    def _beside(self, axis: int, least: int, share: float) -> float | None:
+        """Return where to cut off a share at one end, if edges, or marks with so many coordinates, lie only there."""
+        points = self.marks[np.isfinite(self.marks).sum(axis=1) >= least] if len(self.marks) else self.marks
         every = [own for own in (self.edges, self.ridges, np.stack([points, points], axis=1)) if len(own)]
         lines = np.concatenate(every) if every else np.empty((0, 2, len(self.low)))
         low, high, room = float(self.low[axis]), float(self.high[axis]), CLOSE * float(self.size[axis])
         at_low, at_high = (bool((np.abs(lines[:, :, axis] - end) < room).all(axis=1).any()) for end in (low, high))
         if at_low == at_high:
             return None
-        return low + _BESIDE * (high - low) if at_low else high - _BESIDE * (high - low)
+        return low + share * (high - low) if at_low else high - share * (high - low)
 
     def edge_inside(self) -> tuple[int, float] | None:
         """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""
@@ -300,6 +313,22 @@ def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: float) -> 
             if not cuts:
                 return found
             found = refined(found, cuts)
+    return root
+
+
+def approached(root: Cell, sizes: Mapping[tuple[float, ...], float]) -> Cell:
+    """Return a tree whose cells at corners are no larger than given: they shrink to a quarter from one to the next.
+
+    >>> tree = approached(Cell(np.zeros(2), np.ones(2), marks=np.zeros((1, 2))), {(0.0, 0.0): 0.1})
+    >>> [leaf.high.tolist() for leaf in leaves(tree)][:3], len(leaves(tree))
+    ([[0.0625, 0.0625], [0.0625, 0.25], [0.25, 0.0625]], 7)
+    """
+    while cuts := {
+        leaf: leaf.cuts_to_corners()
+        for leaf in leaves(root)
+        if leaf.is_divisible and any(float(leaf.size.max()) > sizes.get(corner, np.inf) for corner in leaf.corners)
+    }:
+        root = refined(root, cuts)
     return root
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.solve import TreeSolver
-from pibls.cells.tree import Cell
+from pibls.cells.tree import QUARTER, Cell, approached, refined
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
@@ -108,30 +109,35 @@ class _EigenSearch:
 
     def compare(self, here: Modes) -> _ComparedModes:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
-        smooth = self._is_resolved(here) and self.marker.is_smooth(here.as_fields)
+        smooth = self.marker.is_smooth(here.as_fields)
         richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
             return self._pair(here, self.modes(richer, here.fit.root, here))
-        fit = here.as_fields
-        last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
-        goal = min(self.tol / max(last, self.tol), 1.0)
-        sizes = np.ones(len(next(iter(fit.weights.values()))))
-        root, _ = self.marker.refined(fit, sizes, goal, towards=self._levels(here))
+        root = refined(here.fit.root, self.marker.splits(here.as_fields, np.ones(len(next(iter(here.as_fields.weights.values())))))[0])
+        root = self.linear.layout.trimmed(approached(root, self._at_corners(here)))
         return self._pair(here, self.modes(self.linear, root, here))
 
-    def _levels(self, here: Modes) -> dict[Mark, int]:
-        """Return the levels towards each landmark after which its cells leave no residual above the tolerance.
+    def _at_corners(self, here: Modes) -> dict[Mark, float]:
+        """Return the sizes of cells at corners after which these leave no residual above the tolerance.
 
-        How much of it a level leaves is known from the tree before: half at most, as at a crack tip.
+        It falls with the size at least, as at a crack tip. Where eigenfunctions are smooth, a quarter is enough; where
+        not, it is the least, so that the next tree shows what is left.
         """
-        before = _at_landmarks(self.course.comparisons[-1].modes) if self.course.comparisons else {}
-        found, least = {}, NEGLIGIBLE * self.tol
-        for mark, (left, size) in _at_landmarks(here).items():
-            known, coarse = before.get(mark, (0.0, size))
-            if coarse > size and left > least:
-                falls = math.log2(max(known / left, 1.0)) / math.log2(coarse / size)
-                found[mark] = math.ceil(math.log2(left / least) / max(falls, 1.0))
-        return found
+        fit, least = here.as_fields, NEGLIGIBLE * self.tol
+        left, sizes, rough = Counter[Mark](), dict[Mark, float](), set[Mark]()
+        for part, smooth in zip(fit.parts, self.marker.decay(fit).smooth, strict=True):
+            for corner in part.cell.corners:
+                size = float(part.cell.size.max())
+                sizes[corner] = min(sizes.get(corner, size), size)
+                # A cell with several corners does not show which one leaves much.
+                alone = len(part.cell.corners) == 1
+                left[corner] += float(np.square(here.relative[part]).max()) if alone else 0.0
+                if not smooth:
+                    rough.add(corner)
+        shares = {corner: least / max(math.sqrt(own), least) for corner, own in left.items()}
+        return {
+            corner: size * (min if corner in rough else max)(shares[corner], QUARTER) for corner, size in sizes.items()
+        }
 
     def _pair(self, here: Modes, better: Modes) -> _ComparedModes:
         gaps = _matched(here.values, better.values)
@@ -141,6 +147,7 @@ class _EigenSearch:
         self._gaps.append(gap)
         # The better ones have errors, too, which fall as they did before.
         errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
+        errors = np.maximum(errors, better.left)
         errors = np.maximum(errors, ROUNDING * np.abs(better.values))
         estimate = float((errors / scales).max(initial=0.0))
         return _ComparedModes(here, better, errors, estimate)
@@ -153,11 +160,7 @@ class _EigenSearch:
 
     def is_met(self, found: _ComparedModes) -> bool:
         """Tell whether all eigenvalues are within the tolerance, and eigenfunctions fulfil their equations."""
-        return found.estimate <= self.tol and self._is_resolved(found.better)
-
-    def _is_resolved(self, modes: Modes) -> bool:
-        """Tell whether residuals are as small as those of a solution: else richer cells may agree on a wrong value."""
-        return modes.residual <= self.tol / SLIGHT
+        return found.estimate <= self.tol
 
     def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""
@@ -284,16 +287,6 @@ def _matched(values: Any, better: Any) -> FloatArray:
     rows, columns = linear_sum_assignment(apart)
     found = np.full(len(better), np.inf)
     found[rows] = apart[rows, columns]
-    return found
-
-
-def _at_landmarks(modes: Modes) -> dict[Mark, tuple[float, float]]:
-    """Return the residual in the cells at each landmark that is alone there, and the size of the smallest one."""
-    found: dict[Mark, tuple[float, float]] = {}
-    for part, own in modes.residuals.items():
-        for mark in part.cell.corners if len(part.cell.corners) == 1 else ():
-            left, size = found.get(mark, (0.0, math.inf))
-            found[mark] = math.hypot(left, float(np.linalg.norm(own))), min(size, float(part.cell.size.max()))
     return found
 
 
