@@ -120,6 +120,11 @@ class Cell:
         """
         return self._beside(axis, 3, _BESIDE)
 
+    @property
+    def size_at_corners(self) -> float:
+        """Its largest side across the edges at its corners."""
+        return float(self.size[self.axes_to_corners].max())
+
     def cuts_to_corners(self) -> list[tuple[int, float | None]]:
         """Return the cuts that leave a quarter of it at its corners, if these lie at its ends; else halves.
 
@@ -316,18 +321,22 @@ def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: float) -> 
     return root
 
 
-def approached(root: Cell, sizes: Mapping[tuple[float, ...], float]) -> Cell:
+def approached(root: Cell, sizes: Mapping[tuple[float, ...], float], most: float) -> Cell:
     """Return a tree whose cells at corners are no larger than given: they shrink to a quarter from one to the next.
 
-    >>> tree = approached(Cell(np.zeros(2), np.ones(2), marks=np.zeros((1, 2))), {(0.0, 0.0): 0.1})
+    They do so until there are ``most`` cells.
+
+    >>> tree = approached(Cell(np.zeros(2), np.ones(2), marks=np.zeros((1, 2))), {(0.0, 0.0): 0.1}, 10)
     >>> [leaf.high.tolist() for leaf in leaves(tree)][:3], len(leaves(tree))
     ([[0.0625, 0.0625], [0.0625, 0.25], [0.25, 0.0625]], 7)
     """
-    while cuts := {
-        leaf: leaf.cuts_to_corners()
-        for leaf in leaves(root)
-        if leaf.is_divisible and any(float(leaf.size.max()) > sizes.get(corner, np.inf) for corner in leaf.corners)
-    }:
+    while len(cells := leaves(root)) < most and (
+        cuts := {
+            leaf: leaf.cuts_to_corners()
+            for leaf in cells
+            if leaf.is_divisible and any(leaf.size_at_corners > sizes.get(own, np.inf) for own in leaf.corners)
+        }
+    ):
         root = refined(root, cuts)
     return root
 

@@ -15,6 +15,7 @@ from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, solution_of
+from pibls.cells.prices import room
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import QUARTER, Cell, approached, refined
 from pibls.checks import FloatArray, check_integer, check_number, shorten
@@ -96,11 +97,9 @@ class _EigenSearch:
 
         The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
         """
-        fit = linear.fit(root, None)
+        fit = linear.prepare(root)
         known = near if self._gaps else None
-        # Trees that are refined once more are closer to each other, by the square at best.
-        tol = max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
-        return modes_of(self.pencil, linear, fit, self.shift, self.number, tol, self.seed, known)
+        return modes_of(self.pencil, linear, fit, self.shift, self.number, self.tol, self.seed, known)
 
     @property
     def marker(self) -> ErrorMarking:
@@ -113,9 +112,10 @@ class _EigenSearch:
         richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
             return self._pair(here, self.modes(richer, here.fit.root, here))
-        root = refined(here.fit.root, self.marker.splits(here.as_fields, np.ones(len(next(iter(here.as_fields.weights.values())))))[0])
-        root = self.linear.layout.trimmed(approached(root, self._at_corners(here)))
-        return self._pair(here, self.modes(self.linear, root, here))
+        fit, most = here.as_fields, room(self.linear, self.course, here.fit)
+        splits, _ = self.marker.splits(fit, np.ones(len(fit.weights[fit.parts[0]])), most)
+        root = approached(refined(fit.root, splits), self._at_corners(here), len(fit.parts) + most)
+        return self._pair(here, self.modes(self.linear, self.linear.layout.trimmed(root), here))
 
     def _at_corners(self, here: Modes) -> dict[Mark, float]:
         """Return the sizes of cells at corners after which these leave no residual above the tolerance.
@@ -127,8 +127,7 @@ class _EigenSearch:
         left, sizes, rough = Counter[Mark](), dict[Mark, float](), set[Mark]()
         for part, smooth in zip(fit.parts, self.marker.decay(fit).smooth, strict=True):
             for corner in part.cell.corners:
-                size = float(part.cell.size.max())
-                sizes[corner] = min(sizes.get(corner, size), size)
+                sizes[corner] = min(sizes.get(corner, math.inf), part.cell.size_at_corners)
                 # A cell with several corners does not show which one leaves much.
                 alone = len(part.cell.corners) == 1
                 left[corner] += float(np.square(here.relative[part]).max()) if alone else 0.0
