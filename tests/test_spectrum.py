@@ -1,6 +1,7 @@
 """Eigenvalues against known ones: multiplicities, corners of the spectrum, conditions, quadratic and complex ones."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.special import ai_zeros, j0, j1, y0, y1
 from typer.testing import CliRunner
 
 import pibls as pb
+from internals import Cell, EigenSearch, approached, leaves
 from pibls.cli import app
 
 x, y = pb.coordinates("x y")
@@ -190,3 +192,40 @@ def test_a_drum_with_corners_of_several_kinds():
     found = pb.eigen(pb.Problem(sp.Eq(-pb.laplacian(v), lam * v), drum, [pb.Dirichlet(v, 0)]), 2, tol=1e-4)
     assert found.status == "converged"
     assert np.all(np.abs(found.values - [10.1517759992, 14.62203885408]) <= 3 * found.errors)
+
+
+def test_the_error_at_a_re_entrant_corner_is_known():
+    corner = pb.Polygon((x, y), [(-1, -1), (1, -1), (1, 0), (0, 0), (0, 1), (-1, 1)])
+    found = pb.eigen(drum(corner), 4, tol=1e-6)
+    assert_right(found, [9.6397238440219, 15.1972519264543, 2 * np.pi**2, 29.5214811141448])
+
+
+def paired(values, residuals, *, same_tree):
+    search = EigenSearch(None, None, 0.0, None, 1, 1e-8, 0, None)
+    roots = [object()] * 2 if same_tree else [object(), object()]
+    pair = (
+        SimpleNamespace(
+            values=np.array([value]), left=np.array([left]), missed=np.zeros(1), fit=SimpleNamespace(root=r)
+        )
+        for value, left, r in zip(values, residuals, roots, strict=True)
+    )
+    return search.paired(*pair).errors[0]
+
+
+def test_a_residual_that_both_trees_leave_is_part_of_the_error():
+    assert paired([10.0, 10.0 + 1e-12], [1e-5, 9e-6], same_tree=False) == 9e-6
+
+
+def test_on_one_tree_errors_fall_as_residuals_do():
+    assert paired([10.0, 10.1], [1e-3, 1e-4], same_tree=True) == pytest.approx(0.1 * (0.1 / 0.9) / 0.8)
+    assert paired([10.0, 10.1], [1e-3, 9e-4], same_tree=True) == pytest.approx(0.1)
+    assert paired([10.0, 10.1], [1e-3, 1e-4], same_tree=False) == pytest.approx(0.1)
+
+
+def test_cells_shrink_across_an_edge_and_not_along_it():
+    tree = approached(
+        Cell(np.zeros(3), np.ones(3), edges=np.array([[[0.0, 0, 0], [0, 0, 1]]])), {(0, 0, 0, 0, 0, 1): 0.1}, 50
+    )
+    sizes = np.array([leaf.size for leaf in leaves(tree)])
+    assert sizes[:, 2].tolist() == [1.0] * 7
+    assert sizes.min() == 1 / 16

@@ -77,6 +77,10 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def wanted(self, fit: Fit, sizes: FloatArray) -> int:
+        """Return how many more cells it asks for."""
+        return sum(2 ** len(axes) - 1 for axes in self.splits(fit, sizes)[0].values())
+
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
         decay = self.decay(fit)

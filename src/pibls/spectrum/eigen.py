@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import sys
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,18 +13,19 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
+from pibls.cells.grading import approached
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, solution_of
-from pibls.cells.prices import room
+from pibls.cells.prices import is_cheaper_richer, room
 from pibls.cells.solve import TreeSolver
-from pibls.cells.tree import QUARTER, Cell, approached, refined
+from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import SPARE, Modes, modes_of
@@ -79,7 +80,7 @@ class _ComparedModes:
 
 
 @dataclass(eq=False)
-class _EigenSearch:
+class EigenSearch:
     """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
 
     pencil: Pencil
@@ -108,48 +109,54 @@ class _EigenSearch:
 
     def compare(self, here: Modes) -> _ComparedModes:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
-        smooth = self.marker.is_smooth(here.as_fields)
+        fit, marker, most = here.as_fields, self.marker, room(self.linear, self.course, here.fit)
+        sizes = np.ones(len(fit.weights[fit.parts[0]]))
+        smooth = marker.is_smooth(fit) or is_cheaper_richer(self.linear, marker, fit, sizes)
         richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
-            return self._pair(here, self.modes(richer, here.fit.root, here))
-        fit, most = here.as_fields, room(self.linear, self.course, here.fit)
-        splits, _ = self.marker.splits(fit, np.ones(len(fit.weights[fit.parts[0]])), most)
-        root = approached(refined(fit.root, splits), self._at_corners(here), len(fit.parts) + most)
-        return self._pair(here, self.modes(self.linear, self.linear.layout.trimmed(root), here))
+            return self.paired(here, self.modes(richer, fit.root, here))
+        root = refined(fit.root, marker.splits(fit, sizes, most)[0])
+        root = approached(root, self._at_corners(marker, here), len(fit.parts) + most)
+        return self.paired(here, self.modes(self.linear, self.linear.layout.trimmed(root), here))
 
-    def _at_corners(self, here: Modes) -> dict[Mark, float]:
+    def _at_corners(self, marker: ErrorMarking, here: Modes) -> dict[Mark, float]:
         """Return the sizes of cells at corners after which these leave no residual above the tolerance.
 
         It falls with the size at least, as at a crack tip. Where eigenfunctions are smooth, a quarter is enough; where
         not, it is the least, so that the next tree shows what is left.
         """
-        fit, least = here.as_fields, NEGLIGIBLE * self.tol
-        left, sizes, rough = Counter[Mark](), dict[Mark, float](), set[Mark]()
-        for part, smooth in zip(fit.parts, self.marker.decay(fit).smooth, strict=True):
+        fit, least, scales = here.as_fields, NEGLIGIBLE * self.tol, np.abs(here.values - self.shift)
+        left, sizes, rough = dict[Mark, float](), dict[Mark, float](), set[Mark]()
+        for part, smooth in zip(fit.parts, marker.decay(fit).smooth, strict=True):
+            # A cell with several corners does not show which one leaves much.
+            alone = len(part.cell.corners) == 1
+            own = float((here.residuals[part] / scales).max()) if alone else 0.0
             for corner in part.cell.corners:
                 sizes[corner] = min(sizes.get(corner, math.inf), part.cell.size_at_corners)
-                # A cell with several corners does not show which one leaves much.
-                alone = len(part.cell.corners) == 1
-                left[corner] += float(np.square(here.relative[part]).max()) if alone else 0.0
-                if not smooth:
-                    rough.add(corner)
-        shares = {corner: least / max(math.sqrt(own), least) for corner, own in left.items()}
+                left[corner] = math.hypot(left.get(corner, 0.0), own)
+            rough |= set() if smooth else part.cell.corners
+        shares = {corner: least / max(own, least) for corner, own in left.items()}
         return {
-            corner: size * (min if corner in rough else max)(shares[corner], QUARTER) for corner, size in sizes.items()
+            corner: size * (min if corner in rough else max)(shares[corner], MOST) for corner, size in sizes.items()
         }
 
-    def _pair(self, here: Modes, better: Modes) -> _ComparedModes:
-        gaps = _matched(here.values, better.values)
-        scales = np.abs(better.values - self.shift)
+    def paired(self, here: Modes, better: Modes) -> _ComparedModes:
+        """Return eigenvalues beside better ones, with the errors of these."""
+        scales, gaps, rates = np.abs(better.values - self.shift), *_matched(here, better)
         gap = float((gaps / scales).max(initial=0.0))
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else 0.0
         self._gaps.append(gap)
-        # The better ones have errors, too, which fall as they did before.
-        errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
-        errors = np.maximum(errors, better.left)
-        errors = np.maximum(errors, ROUNDING * np.abs(better.values))
-        estimate = float((errors / scales).max(initial=0.0))
-        return _ComparedModes(here, better, errors, estimate)
+        if better.fit.root is here.fit.root:
+            # On one tree errors fall as residuals do; one comparison vouches for two digits.
+            rates = np.where(rates <= TREES.pays, np.maximum(rates, SLIGHT), TREES.pays)
+            beyond = rates / (1.0 - rates) / np.where(rates < TREES.pays, FALLS, 1.0)
+        else:
+            # The better ones have errors, too, which fall as they did before.
+            beyond = np.full(len(gaps), max(1.0, extrapolated(1.0, fall, FALLS) - 1.0))
+        # The residual of an eigenfunction is an error of its eigenvalue, if eigenfunctions are at right angles.
+        floors = better.missed * scales, better.left, ROUNDING * np.abs(better.values)
+        errors = np.maximum.reduce([gaps * beyond, *floors])
+        return _ComparedModes(here, better, errors, float((errors / scales).max(initial=0.0)))
 
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
@@ -232,12 +239,12 @@ def eigen(
 
 def _begun(
     pencil: Pencil, shift: float, near: complex | None, number: int, tol: float, seed: int, budget: Budget
-) -> tuple[_EigenSearch, Modes]:
+) -> tuple[EigenSearch, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
     linear = LinearFitter(TreeSolver(start.data.rows), budget)
     course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
-    search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
+    search = EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
 
 
@@ -278,15 +285,19 @@ def _sizes(pencil: Pencil) -> tuple[float, float]:
     return float(scale), deepest
 
 
-def _matched(values: Any, better: Any) -> FloatArray:
-    """Return how far the nearest of some eigenvalues is from each of better ones, each of them taken once."""
+def _matched(modes: Modes, better: Modes) -> tuple[FloatArray, FloatArray]:
+    """Return how far the nearest of some eigenvalues is from each of better ones, and the ratio of their residuals.
+
+    Each of them is taken once.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    apart = np.abs(better[:, None] - values[None, :])
+    apart = np.abs(better.values[:, None] - modes.values[None, :])
     rows, columns = linear_sum_assignment(apart)
-    found = np.full(len(better), np.inf)
-    found[rows] = apart[rows, columns]
-    return found
+    gaps, rates = np.full(len(apart), np.inf), np.ones(len(apart))
+    gaps[rows] = apart[rows, columns]
+    rates[rows] = better.left[rows] / np.maximum(modes.left[columns], sys.float_info.min)
+    return gaps, rates
 
 
 def _apart(found: _ComparedModes, same: float) -> FloatArray:
@@ -305,7 +316,7 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
     return np.array(apart)
 
 
-def _told(search: _EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
+def _told(search: EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
     """Return the better eigenvalues of a comparison, in order."""
     values = found.better.values
     if search.near is None:

@@ -42,17 +42,12 @@ class Modes:
     missed: FloatArray  # what the iteration and rounding leave of each, by its distance from the shift
     weights: dict[CellPart, Any]  # shape (eigenfunctions, fields, functions); complex where eigenvalues are
     residuals: dict[CellPart, FloatArray]  # that each eigenfunction leaves in the rows of every part
-    shift: float
     starts: Fit  # these eigenfunctions and some more as fields, to start from on another tree
 
     @cached_property
     def residual(self) -> float:
         """The largest residual of an eigenfunction, in terms of its size."""
         return float(self.left.max())
-
-    @cached_property
-    def relative(self):
-        return {part: own / np.abs(self.values - self.shift) for part, own in self.residuals.items()}
 
     @cached_property
     def left(self) -> FloatArray:
@@ -319,4 +314,4 @@ def _normalised(arnoldi: _Arnoldi, values: Any, functions: Any, starts: Fit, mis
     values = np.where(real, values.real, values)
     residuals = arnoldi.residual(values, functions)
     weights = {part: functions[:, number] for part, number in arnoldi.numbers.items()}
-    return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, residuals, arnoldi.shift, starts)
+    return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, residuals, starts)
