@@ -71,14 +71,14 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            return self._early if self._early and self._early.status == Status.ILL_POSED else self._concluded(stop)
+            return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
             if not self.course.comparisons:
                 return self.unfinished(self.fitter.layout, fit, words)
-            return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
+            return self.concluded(stop or Stop(Reason.INTERRUPTED, words))
 
-    def _concluded(self, stop: Stop) -> Solution:
+    def concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:

@@ -29,7 +29,7 @@ from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
-from pibls.refinement import Course, Reason, Stop, verdict
+from pibls.refinement import Course, Reason, Stop
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
@@ -235,10 +235,11 @@ class Prepared:
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
         loop = Loop(trees.fitter, self.tol, course, self.seed, data)
         made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
+        course.comparisons.append(made)
         course.note(loop.stage(made))
         if not loop.is_met(made):
             return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
-        return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
+        return loop.concluded(Stop(Reason.TOLERANCE))
 
     @cached_property
     def _own_trees(self) -> _Trees:
@@ -337,8 +338,11 @@ def _solved(
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
         assert loop.reported is not None
         assert isinstance(loop.fitter, LinearFitter)
+        # Where the better one of two solutions is told, other data are judged by the comparison of both again.
+        last = loop.course.comparisons[-1]
+        compared = last if loop.reported.fit is last.better else loop.reported
         # A solution that is in doubt tells nothing of the trees that other data need.
-        found[:] = [] if loop.doubt else [(loop.reported, loop.fitter)]
+        found[:] = [] if loop.doubt else [(compared, loop.fitter)]
         return flaw_of(tol, budget, seed, solution, loop)
 
     solution = solve_cells(problem, tol, budget, seed, lambda *_: None, start=start, diagnose=noted)
