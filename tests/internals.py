@@ -26,6 +26,7 @@ NAMES = {
     "pibls.cells.newton": "solve_cells_nonlinear",
     "pibls.cells.outcome": "field_sizes network_of",
     "pibls.cells.parts": "part_values",
+    "pibls.cells.prepared_tree": "PreparedTree",
     "pibls.cells.rows": "Rows",
     "pibls.cells.sharing": "Sharing",
     "pibls.cells.solve": "TreeSolver",

@@ -116,7 +116,7 @@ class Loop:
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
-        if met := not self.doubt and min(found.estimate, self._ahead(found).estimate) <= self.tol:
+        if met := not self.doubt and (found.estimate <= self.tol or self._ahead(found).estimate <= self.tol):
             self.doubt = self._unseen(found.fit if found.estimate <= self.tol else found.better)
         if not met or self.doubt or not self._is_settled(found):
             return False

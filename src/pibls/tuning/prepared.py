@@ -245,7 +245,7 @@ class Prepared:
     def _own_trees(self) -> _Trees:
         """The trees of the first solution."""
         assert self._found is not None
-        return _Trees.of(*self._found)
+        return _Trees.of(*self._found, self.tol)
 
     @cached_property
     def _finer_trees(self) -> _Trees | None:
@@ -259,7 +259,7 @@ class Prepared:
         general = self._restated(self._general, None)
         start = Start(DataRefinement(Rows(layout.restated(general))), better.root)
         solution, found = _solved(general, NEGLIGIBLE * self.tol, Budget.of(self.budget), self.seed, start)
-        return None if found is None or solution.status != Status.CONVERGED else _Trees.of(*found)
+        return None if found is None or solution.status != Status.CONVERGED else _Trees.of(*found, self.tol)
 
     @property
     def _general(self) -> list[sp.Expr]:
@@ -291,9 +291,9 @@ class _Trees(NamedTuple):
     pair: PreparedPair
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter) -> _Trees:
+    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> _Trees:
         """Prepare the trees of a comparison."""
-        return cls(found, fitter, PreparedPair.of(found, fitter))
+        return cls(found, fitter, PreparedPair.of(found, fitter, tol))
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
