@@ -200,26 +200,13 @@ def test_the_error_at_a_re_entrant_corner_is_known():
     assert_right(found, [9.6397238440219, 15.1972519264543, 2 * np.pi**2, 29.5214811141448])
 
 
-def paired(values, residuals, *, same_tree):
-    search = EigenSearch(None, None, 0.0, None, 1, 1e-8, 0, None)
-    roots = [object()] * 2 if same_tree else [object(), object()]
-    pair = (
-        SimpleNamespace(
-            values=np.array([value]), left=np.array([left]), missed=np.zeros(1), fit=SimpleNamespace(root=r)
-        )
-        for value, left, r in zip(values, residuals, roots, strict=True)
-    )
-    return search.paired(*pair).errors[0]
-
-
 def test_a_residual_that_both_trees_leave_is_part_of_the_error():
-    assert paired([10.0, 10.0 + 1e-12], [1e-5, 9e-6], same_tree=False) == 9e-6
-
-
-def test_on_one_tree_errors_fall_as_residuals_do():
-    assert paired([10.0, 10.1], [1e-3, 1e-4], same_tree=True) == pytest.approx(0.1 * (0.1 / 0.9) / 0.8)
-    assert paired([10.0, 10.1], [1e-3, 9e-4], same_tree=True) == pytest.approx(0.1)
-    assert paired([10.0, 10.1], [1e-3, 1e-4], same_tree=False) == pytest.approx(0.1)
+    search = EigenSearch(None, None, 0.0, None, 1, 1e-8, 0, None)
+    here, better = (
+        SimpleNamespace(values=np.array([value]), left=np.array([left]), missed=np.zeros(1))
+        for value, left in ((10.0, 1e-5), (10.0 + 1e-12, 9e-6))
+    )
+    assert search.paired(here, better).errors[0] == 9e-6
 
 
 def test_cells_shrink_across_an_edge_and_not_along_it():

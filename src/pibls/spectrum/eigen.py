@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, POINTS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import SPARE, Modes, modes_of
@@ -142,17 +141,12 @@ class EigenSearch:
 
     def paired(self, here: Modes, better: Modes) -> _ComparedModes:
         """Return eigenvalues beside better ones, with the errors of these."""
-        scales, gaps, rates = np.abs(better.values - self.shift), *_matched(here, better)
+        scales, gaps = np.abs(better.values - self.shift), _matched(here.values, better.values)
         gap = float((gaps / scales).max(initial=0.0))
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else 0.0
         self._gaps.append(gap)
-        if better.fit.root is here.fit.root:
-            # On one tree errors fall as residuals do; one comparison vouches for two digits.
-            rates = np.where(rates <= TREES.pays, np.maximum(rates, SLIGHT), TREES.pays)
-            beyond = rates / (1.0 - rates) / np.where(rates < TREES.pays, FALLS, 1.0)
-        else:
-            # The better ones have errors, too, which fall as they did before.
-            beyond = np.full(len(gaps), max(1.0, extrapolated(1.0, fall, FALLS) - 1.0))
+        # The better ones have errors, too, which fall as they did before.
+        beyond = max(1.0, extrapolated(1.0, fall, FALLS) - 1.0)
         # The residual of an eigenfunction is an error of its eigenvalue, if eigenfunctions are at right angles.
         floors = better.missed * scales, better.left, ROUNDING * np.abs(better.values)
         errors = np.maximum.reduce([gaps * beyond, *floors])
@@ -285,19 +279,15 @@ def _sizes(pencil: Pencil) -> tuple[float, float]:
     return float(scale), deepest
 
 
-def _matched(modes: Modes, better: Modes) -> tuple[FloatArray, FloatArray]:
-    """Return how far the nearest of some eigenvalues is from each of better ones, and the ratio of their residuals.
-
-    Each of them is taken once.
-    """
+def _matched(values: Any, better: Any) -> FloatArray:
+    """Return how far the nearest of some eigenvalues is from each of better ones, each of them taken once."""
     from scipy.optimize import linear_sum_assignment
 
-    apart = np.abs(better.values[:, None] - modes.values[None, :])
+    apart = np.abs(better[:, None] - values[None, :])
     rows, columns = linear_sum_assignment(apart)
-    gaps, rates = np.full(len(apart), np.inf), np.ones(len(apart))
-    gaps[rows] = apart[rows, columns]
-    rates[rows] = better.left[rows] / np.maximum(modes.left[columns], sys.float_info.min)
-    return gaps, rates
+    found = np.full(len(better), np.inf)
+    found[rows] = apart[rows, columns]
+    return found
 
 
 def _apart(found: _ComparedModes, same: float) -> FloatArray:
