@@ -217,16 +217,14 @@ class Prepared:
         found = list(trees.pair.solved(changed))
         if not found:
             return [_Miss.DOUBTFUL] * len(problems)
-        every = zip(problems, changed, found, strict=True)
-        return [self._judged(trees, problem, new, *own) for problem, new, own in every]
+        return [
+            self._judged(trees, problem, new, *own) for problem, new, own in zip(problems, changed, found, strict=True)
+        ]
 
     def _judged(
         self, trees: _Trees, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
     ) -> Solution | _Miss:
-        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells.
-
-        The distance of both, the size of the better one and their largest distance at a point are given.
-        """
+        """Return a fit as a solution if the better one is near enough (see ``gaps``), and cells resolve the data."""
         found = trees.found
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
@@ -237,9 +235,9 @@ class Prepared:
         made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
         course.comparisons.append(made)
         course.note(loop.stage(made))
-        if not loop.is_met(made):
-            return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
-        return loop.concluded(Stop(Reason.TOLERANCE))
+        if loop.is_met(made):
+            return loop.concluded(Stop(Reason.TOLERANCE))
+        return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
 
     @cached_property
     def _own_trees(self) -> _Trees:
@@ -338,11 +336,9 @@ def _solved(
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
         assert loop.reported is not None
         assert isinstance(loop.fitter, LinearFitter)
-        # Where the better one of two solutions is told, other data are judged by the comparison of both again.
-        last = loop.course.comparisons[-1]
-        compared = last if loop.reported.fit is last.better else loop.reported
-        # A solution that is in doubt tells nothing of the trees that other data need.
-        found[:] = [] if loop.doubt else [(compared, loop.fitter)]
+        # A solution in doubt tells nothing of trees for other data; the better one of two is compared with both again.
+        last, shown = loop.course.comparisons[-1], loop.reported
+        found[:] = [] if loop.doubt else [(last if shown.fit is last.better else shown, loop.fitter)]
         return flaw_of(tol, budget, seed, solution, loop)
 
     solution = solve_cells(problem, tol, budget, seed, lambda *_: None, start=start, diagnose=noted)
