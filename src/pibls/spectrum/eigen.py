@@ -121,10 +121,10 @@ class EigenSearch:
     def _at_corners(self, marker: ErrorMarking, here: Modes) -> dict[Mark, float]:
         """Return the sizes of cells at corners after which these leave no residual above the tolerance.
 
-        It falls with the size at least, as at a crack tip. Where eigenfunctions are smooth, a quarter is enough; where
+        It falls with the size at least, as at a crack tip. Where eigenfunctions are smooth, one cut is enough; where
         not, it is the least, so that the next tree shows what is left.
         """
-        fit, least, scales = here.as_fields, NEGLIGIBLE * self.tol, np.abs(here.values - self.shift)
+        fit, least, scales = here.as_fields, NEGLIGIBLE * self.tol, self._scales(here)
         left, sizes, rough = dict[Mark, float](), dict[Mark, float](), set[Mark]()
         for part, smooth in zip(fit.parts, marker.decay(fit).smooth, strict=True):
             # A cell with several corners does not show which one leaves much.
@@ -139,16 +139,20 @@ class EigenSearch:
             corner: size * (min if corner in rough else max)(shares[corner], MOST) for corner, size in sizes.items()
         }
 
+    def _scales(self, modes: Modes) -> FloatArray:
+        """Return what errors of eigenvalues are relative to: their size, or their distance from the shift."""
+        return np.asarray(np.maximum(np.abs(modes.values), np.abs(modes.values - self.shift)))
+
     def paired(self, here: Modes, better: Modes) -> _ComparedModes:
         """Return eigenvalues beside better ones, with the errors of these."""
-        scales, gaps = np.abs(better.values - self.shift), _matched(here.values, better.values)
+        scales, gaps = self._scales(better), _matched(here.values, better.values)
         gap = float((gaps / scales).max(initial=0.0))
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else 0.0
         self._gaps.append(gap)
         # The better ones have errors, too, which fall as they did before.
         beyond = max(1.0, extrapolated(1.0, fall, FALLS) - 1.0)
         # The residual of an eigenfunction is an error of its eigenvalue, if eigenfunctions are at right angles.
-        floors = better.missed * scales, better.left, ROUNDING * np.abs(better.values)
+        floors = better.missed * np.abs(better.values - self.shift), better.left, ROUNDING * np.abs(better.values)
         errors = np.maximum.reduce([gaps * beyond, *floors])
         return _ComparedModes(here, better, errors, float((errors / scales).max(initial=0.0)))
 
@@ -201,8 +205,8 @@ def eigen(
     near
         Find those nearest to this number; left out, those with the smallest real part.
     tol
-        Largest error of an eigenvalue, relative to its distance from the point that they are searched from, which lies
-        at ``near`` or below the spectrum.
+        Largest error of an eigenvalue, relative to its size, or to its distance from the point that they are searched
+        from if that is larger. This point lies at ``near`` or below the spectrum.
     seed, budget
         As in :func:`~pibls.solve`.
 
