@@ -140,7 +140,7 @@ class EigenSearch:
         }
 
     def _scales(self, modes: Modes) -> FloatArray:
-        """Return what errors of eigenvalues are relative to: their size, or their distance from the shift."""
+        """Return the sizes of eigenvalues, or their distances from the shift where these are larger."""
         return np.asarray(np.maximum(np.abs(modes.values), np.abs(modes.values - self.shift)))
 
     def paired(self, here: Modes, better: Modes) -> _ComparedModes:
