@@ -75,6 +75,10 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def wanted(self, fit: Fit, sizes: FloatArray) -> int:
+        """Return how many more cells it asks for."""
+        return sum(2 ** len(axes) - 1 for axes in self.splits(fit, sizes)[0].values())
+
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
         decay = self.decay(fit)
@@ -182,17 +186,15 @@ class ErrorMarking:
         sizes: FloatArray,
         goal: float = 1.0,
         most: float = math.inf,
-        towards: Mapping[Mark, int] | None = None,
         given: Splits | None = None,
     ) -> tuple[Cell, float]:
         """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 
-        One level halves the error at a crack tip, where it falls most slowly. ``towards`` are levels that are known to
-        be needed, ``given`` splits of which it is known that they pay.
+        One level halves the error at a crack tip, where it falls most slowly. ``given`` are splits of which it is
+        known that they pay.
         """
         splits, share = self.splits(fit, sizes, most) if given is None else (given, 1.0)
         root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
-        levels |= Counter(towards or {})
         for level in range(max(levels.values(), default=0)):
             cells, marks = leaves(root), {mark for mark, count in levels.items() if count > level}
             if len(cells) > len(fit.parts) + most:
