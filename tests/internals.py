@@ -114,6 +114,7 @@ NAMES = {
     "pibls.problem.program": "Program",
     "pibls.problem.switches": "Switching",
     "pibls.problem.symbols": "Data",
+    "pibls.problem.vector_fields": "vectors_of",
     "pibls.problems.everyday": "VALUES with_exact_solution",
     "pibls.problems.inverse.data": "gaussian_plate",
     "pibls.problems.inverse.flaws": "symmetric_sensors",

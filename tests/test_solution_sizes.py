@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from internals import SHARE, manufactured, natural_sizes, reference_sizes
+from internals import SHARE, manufactured, natural_sizes, reference_sizes, vectors_of
 from pibls.errors import ProblemError
 from pibls.problem import Problem
 
@@ -43,32 +43,67 @@ def test_a_flow_along_a_channel_has_none_across_it_and_is_solved() -> None:
     assert np.abs(solution(X)["v"]).max() < 1e-8
 
 
+def heated(width: float = 1.0, rate: float = 2.0) -> Problem:
+    """Two substances along a strip; the second one arises from slopes of the first."""
+    shape = pb.Rectangle((x, 0, 6), (y, 0, width))
+    equations = [pb.laplacian(u), rate * pb.laplacian(v) + u.diff(x)]
+    return Problem(equations, shape, [pb.Dirichlet(u, 1), pb.Dirichlet(v, 0)], {u: 1, v: 0})
+
+
 def test_a_zero_field_is_measured_by_the_others() -> None:
-    problem = channel(length=6.0, width=1.0)
-    # Continuity suggests v = u W/L; momentum would suggest more.
-    sizes = {"u": 3.0, "v": 0.0, "p": 24.0}
-    assert natural_sizes(problem, sizes) == pytest.approx({"u": 3.0, "v": 0.5, "p": 24.0})
-    assert reference_sizes(problem, sizes)["v"] == pytest.approx(SHARE * 0.5)
-    # Without a drop of pressure its size follows from v, which follows from u.
-    assert natural_sizes(problem, {"u": 3.0, "v": 0.0, "p": 0.0})["p"] == pytest.approx(0.5 * 4 / 2)
+    # The second equation suggests v = u W²/(4 · 2 · L/2).
+    sizes = {"u": 3.0, "v": 0.0}
+    assert natural_sizes(heated(), sizes) == pytest.approx({"u": 3.0, "v": 3.0 / 3 / 8})
+    assert reference_sizes(heated(), sizes)["v"] == pytest.approx(SHARE * 3.0 / 3 / 8)
+    # Momentum and continuity suggest the pressure of a flow that has none.
+    assert natural_sizes(channel(6.0), {"u": 3.0, "v": 0.0, "p": 0.0})["p"] == pytest.approx(0.5 * 4 / 2)
+
+
+def test_components_of_a_vector_are_measured_by_its_size() -> None:
+    found = reference_sizes(channel(), {"u": 3.0, "v": 0.1, "p": 48.0})
+    assert found == pytest.approx({"u": np.hypot(3.0, 0.1), "v": np.hypot(3.0, 0.1), "p": 48.0})
+
+
+@pytest.mark.parametrize(
+    ("equations", "vectors"),
+    [
+        ([u + p.diff(x), v + p.diff(y), pb.div([u, v])], (("u", "v"),)),  # a flux
+        ([v.diff(y) + u.diff(x), pb.laplacian(v) - p.diff(y), pb.laplacian(u) - p.diff(x)], (("u", "v"),)),
+        ([pb.laplacian(u) - v, pb.laplacian(v) + u, p - u], ()),  # two substances that diffuse alike
+        ([pb.laplacian(u) - v.diff(x), 3 * pb.laplacian(v), p], ()),
+        ([u.diff(x) + 2 * v.diff(y), u + p.diff(x), v + p.diff(y)], ()),  # no divergence
+    ],
+)
+def test_vectors_are_what_rotations_of_the_coordinates_mix(
+    equations: list[sp.Expr], vectors: tuple[tuple[str, ...], ...]
+) -> None:
+    shape = pb.Rectangle((x, 0, 1), (y, 0, 1))
+    conditions = [pb.Dirichlet(of, 0) for of in (u, v, p)]
+    assert vectors_of(Problem(equations, shape, conditions)) == vectors
+
+
+def test_electric_and_magnetic_fields_are_two_vectors() -> None:
+    X = pb.coordinates("x y z")
+    E, H = ([pb.field(name + str(axis), *X) for axis in X] for name in "EH")
+    equations = [one - 2 * two for one, two in zip([*E, *H], [*pb.curl(H), *pb.curl(E)], strict=True)]
+    conditions = [pb.Dirichlet(of, 0) for of in (*E, *H)]
+    found = vectors_of(Problem(equations, pb.Box(*((axis, 0, 1) for axis in X)), conditions))
+    assert sorted(found) == [("Ex", "Ey", "Ez"), ("Hx", "Hy", "Hz")]
 
 
 @settings(max_examples=30)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_matter(size: float, speed: float, viscosity: float) -> None:
-    def relative(problem: Problem, scales: dict[str, float]) -> float:
-        found = reference_sizes(problem, {"u": 3.0 * scales["u"], "v": 0.0, "p": 24.0 * scales["p"]})
-        return found["v"] / scales["u"]
+    def pressure(problem: Problem, u: float) -> float:
+        return reference_sizes(problem, {"u": u, "v": 0.0, "p": 0.0})["p"]
 
-    plain = relative(channel(), {"u": 1.0, "p": 1.0})
     scaled = channel(3.0 * size, size, 4.0 * speed / size**2, viscosity)
-    assert relative(scaled, {"u": speed, "p": viscosity * speed / size}) == pytest.approx(plain)
+    assert pressure(scaled, 3.0 * speed) == pytest.approx(pressure(channel(), 3.0) * viscosity * speed / size)
 
 
 def test_fields_that_have_a_size_keep_it_and_one_alone_has_no_other() -> None:
-    problem = channel()
-    sizes = {"u": 3.0, "v": 0.1, "p": 48.0}
-    assert reference_sizes(problem, sizes) == sizes
+    sizes = {"u": 3.0, "v": 0.1}
+    assert reference_sizes(heated(), sizes) == sizes
     shape = pb.Rectangle((x, 0, 1), (y, 0, 1))
     alone = Problem(pb.laplacian(u), shape, [pb.Dirichlet(u, 0)], 0)
     assert reference_sizes(alone, {"u": 0.0}) == {"u": 0.0}

@@ -1,9 +1,10 @@
 """The sizes that errors of fields are relative to.
 
-To its own size; but a field that is zero, as the cross flow in a channel is, has none. Equations say how large it could
-be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by
-a hundredth of it instead, unless it has data of its own: a trace of a substance is given by a value or a source that is
-not zero, however small, and counts by its own size.
+Components of a vector are measured by the size of the vector: which of them is small depends on the coordinates. Any
+other field is measured by its own size; but a field that is zero has none. Equations say how large it could be: in
+u_t = v_x on a time T and a length L, v is of the size u L/T. A field far below that is measured by a hundredth of it
+instead, unless it has data of its own: a trace of a substance is given by a value or a source that is not zero, however
+small, and counts by its own size.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy import linalg
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem import AtPoints, OnPart, Problem, Statement
+from pibls.problem.vector_fields import vectors_of
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -31,15 +33,15 @@ _SAMPLES = 2000  # points at which two solutions are compared all over the domai
 def reference_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
     """Return the size that the error of each field is relative to, from the sizes of all fields.
 
-    >>> from pibls import Rectangle, coordinates, field
-    >>> x, y = coordinates("x y")
-    >>> u, v = field("u", x, y), field("v", x, y)
-    >>> flow = Problem([u.diff(x) + v.diff(y), u.diff(y) - v.diff(x)], Rectangle((x, 0, 4), (y, 0, 1)), [])
-    >>> reference_sizes(flow, {"u": 8.0, "v": 0.0}), reference_sizes(flow, {"u": 8.0, "v": 0.1})
-    ({'u': 8.0, 'v': 0.02}, {'u': 8.0, 'v': 0.1})
+    >>> from pibls.problems import stokes
+    >>> reference_sizes(stokes(), {"p": 7.0, "u": 4.0, "v": 3.0})
+    {'p': 7.0, 'u': 5.0, 'v': 5.0}
     """
     natural = natural_sizes(problem, sizes)
-    return {name: max(size, SHARE * natural[name]) for name, size in sizes.items()}
+    found = {name: max(size, SHARE * natural[name]) for name, size in sizes.items()}
+    for vector in vectors_of(problem):
+        found |= dict.fromkeys(vector, float(np.linalg.norm([sizes[name] for name in vector])))
+    return found
 
 
 def natural_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:

@@ -335,8 +335,8 @@ class Solution(Measurable, WaysOut):
 
         There are about ``n`` of them, more where there are more cells, so that what is wrong in a corner is seen. A
         point cloud has no others: there it is measured at its own points. With several fields, the largest error
-        counts, each relative to the size of its own field; one that is zero, or nearly, is measured by what the others
-        suggest for it.
+        counts, each relative to the size of its field, or of the vector that it is a component of; a field that is
+        zero, or nearly, is measured by what the others suggest for it.
 
         Examples
         --------
