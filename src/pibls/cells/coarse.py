@@ -190,15 +190,16 @@ class CoarseAttempts:
     def _followed(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares.
 
-        On finer cells it is followed from where it ended on coarser ones.
+        On finer cells it is followed from where it ended on coarser ones, if these resolved the end.
         """
         newton, cells = self.newton, sum(1 for _ in leaves(root))
         if cells in self.ends:
             return None
         last = here = projected(newton.layout, root, values_from(zero, newton.layout.problem))
         before, share, length, doubles, guess = 0.0, 0.0, NEGLIGIBLE, True, here
-        if self.reached is not None:
-            length, fit = self.reached
+        ended = self.reached if self._ends_early else None
+        if ended is not None:
+            length, fit = ended
             guess = projected(newton.layout, root, values_of(newton.layout, fit))
         while share < 1.0 and length >= SLIGHT and not self.late:
             aim = min(1.0, share + length)
@@ -207,7 +208,7 @@ class CoarseAttempts:
             if found is None:
                 length, guess = MOST * (aim - share), here
             else:
-                length = SLIGHT if share == 0.0 and self.reached is not None else length
+                length = SLIGHT if share == 0.0 and ended is not None else length
                 last, here, before, share = here, dict(found), share, aim
                 length *= 2.0 if doubles else 1.0
             doubles = found is not None
