@@ -32,7 +32,7 @@ NAMES = {
     "pibls.cells.solve": "TreeSolver",
     "pibls.cells.narrow_features": "NarrowFeatures",
     "pibls.cells.starts": "simple_starts values_from",
-    "pibls.cells.state": "TreeState between missed projected",
+    "pibls.cells.state": "TreeState between missed projected squares",
     "pibls.cells.tree": "Cell contacts leaves refined split_along_lines split_at_planes",
     "pibls.cli.check": "examine",
     "pibls.cli.console": "emit",
@@ -178,6 +178,7 @@ NAMES = {
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
     "pibls.wellposed.counting": "end_by_end surplus_of",
+    "pibls.wellposed.net_sources": "imbalance",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
     "pibls.wellposed.stability": "unbounded_growth",
 }
