@@ -44,7 +44,6 @@ class ErrorMarking:
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
     _decay: tuple[Fit | None, Decay | None] = (None, None)
-    _history: list[tuple[Fit, dict[Mark, float]]] = field(default_factory=list)  # falls of coefficients by landmark
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
@@ -133,28 +132,12 @@ class ErrorMarking:
         return [(axis, None if smooth else cell.beside_edges(axis)) for axis, _ in cuts if axis not in spared]
 
     def _seems_regular(self, fit: Fit) -> BoolArray:
-        """Return on which parts a solution does not look singular: where it is smooth, or became smoother than it was.
+        """Return on which parts a solution does not look singular: where it is smooth, or where it is smooth nowhere.
 
-        On one tree, a singular landmark looks the same as waves that cells do not resolve yet.
+        If no part is smooth, a singular landmark looks the same as waves that cells do not resolve yet.
         """
-        smooth, falls = self.decay(fit).smooth, self._falls_at(fit)
-        before = next((own for known, own in reversed(self._history) if len(known.parts) < len(fit.parts)), {})
-        regular = smooth.copy()
-        for number, part in enumerate(fit.parts):
-            marks = part.cell.corners
-            regular[number] |= all(falls[mark] < MOST * before.get(mark, math.inf) for mark in marks)
-        return regular
-
-    def _falls_at(self, fit: Fit) -> dict[Mark, float]:
-        """Return how the coefficients fall beside each landmark; kept for some solutions."""
-        known = next((own for one, own in self._history if one is fit), None)
-        if known is None:
-            decay, known = self.decay(fit), {}
-            ratios = (decay.last / np.where(decay.before > 0.0, decay.before, 1.0)).max(axis=1)
-            for part, ratio in zip(fit.parts, ratios.tolist(), strict=True):
-                known |= {mark: max(ratio, known.get(mark, 0.0)) for mark in part.cell.corners}
-            self._history = [*self._history[-2:], (fit, known)]
-        return known
+        smooth = self.decay(fit).smooth
+        return smooth if smooth.any() else ~smooth
 
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""
