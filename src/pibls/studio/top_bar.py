@@ -12,6 +12,15 @@ from pibls.studio.panel import PagePanel, show
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
+_EMPTY = """title = ""
+unknowns = ["u"]
+equations = ["-laplacian(u) = 1"]
+
+[domain]
+shape = "rectangle"
+x = [0, 2]
+y = [0, 1]
+"""
 _KEYS = {
     "Ctrl+Enter": "solve",
     "Esc": "cancel the solve",
@@ -35,6 +44,7 @@ class TopBar(PagePanel):
         """Make the elements."""
         ui, page = self.ui, self.page
         ui.html("pibls <span>studio</span>", sanitize=False).classes("brand")
+        self._button("note_add", "New", self._begin)
         self._button("folder_open", "Open", self.pick)
         self._button("auto_stories", "Examples", lambda: page.start(self._library()))
         self._button("save", "Save", page.save)
@@ -143,6 +153,11 @@ class TopBar(PagePanel):
             text = (await self.page.session.look("zoo", name=key))["text"]
         self.page.path = None
         self.page.open(text)
+
+    def _begin(self) -> None:
+        """Begin with a plate that has no conditions yet."""
+        self.page.path = None
+        self.page.open(_EMPTY)
 
     def _share(self) -> None:
         self.page.run("navigator.clipboard?.writeText(location.href)")

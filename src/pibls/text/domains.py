@@ -90,7 +90,7 @@ Symbols = tuple[sp.Symbol, ...]
 
 
 @lru_cache(maxsize=_MOST_SHAPES)
-def _known(label: str, shape: Domain) -> Domain:
+def _known(label: str, shape: Domain) -> Domain:  # noqa: ARG001, shapes with other labels are others
     """Return a shape, or the equal one that had this label in a file before: much of its boundary is found already."""
     return shape
 
