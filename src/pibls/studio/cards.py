@@ -90,7 +90,8 @@ def told(error: PiblsError) -> Record:
 
 def _to_click(words: str) -> str:
     """Return words on missing conditions with what a page offers in place of Python."""
-    return re.sub(r"Add what is missing, as .*", "Click a red edge to give it a condition.", words, flags=re.DOTALL)
+    words = re.sub(r"Add what is missing, as .*", "Click a red edge to give it a condition.", words, flags=re.DOTALL)
+    return re.sub(r", as \w+\([^()]*\)", "", words)
 
 
 def _traits(problem: Problem) -> Record:
