@@ -3,8 +3,9 @@
     python -m benchmarks.studio [--solves 1000]
 
 A studio runs as a process of its own, and Chromium is driven by Playwright as a hand would: seconds go by the clock of
-the page, from the event of a key or a slider to the frame that shows what came of it. The last lines tell the memory of
-the studio and of its workers after a tenth of the solves, and after all of them.
+the page, from the event of a key or a slider to the frame that shows what came of it; beside them stands what the
+studio and its workers took of the processor, which other programs hardly change. The last lines tell the memory of the
+studio and of its workers after a tenth of the solves, and after all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -67,7 +69,7 @@ def studio(text: str) -> Iterator[tuple[str, int, float]]:
         path.write_text(text, encoding="utf-8")
         begun = time.perf_counter()
         command = [sys.executable, "-m", "pibls", "studio", str(path), "--no-browser"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             assert server.stdout is not None
             address = server.stdout.readline().split()[-1]
             try:
@@ -104,23 +106,33 @@ def solve(page: Any) -> float:
     return timed(page, ".top .action:last-of-type", "node.click()", "before.picture.data !== before.data")
 
 
+def processes(server: int) -> Iterator[tuple[str, Path]]:
+    """Yield a studio and its workers, each with its place among the processes of the machine."""
+    yield "studio", Path("/proc") / str(server)
+    for number in (Path("/proc") / str(server) / "task" / str(server) / "children").read_text().split():
+        yield f"worker {number}", Path("/proc") / number
+
+
 def memory(server: int) -> Mapping[str, float]:
     """Return the megabytes that a studio and each of its workers hold."""
-    found = {}
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
-        except OSError:  # it has ended
-            continue
-        if int(place.name) == server or int(fields["PPid"]) == server:
-            name = "studio" if int(place.name) == server else f"worker {place.name}"
-            found[name] = int(fields.get("VmRSS", "0 kB").split()[0]) / 1000
-    return found
+    return {
+        name: int((place / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        for name, place in processes(server)
+    }
 
 
-def told(name: str, figures: list[float]) -> None:
-    """Print the middle and the largest of some milliseconds."""
-    print(f"{name:45} median {median(figures):5.0f} ms, largest {max(figures):5.0f} ms of {len(figures)}")
+def work(server: int) -> float:
+    """Return the milliseconds of the processor that a studio and its workers have taken so far."""
+    ticks = [sum(map(int, (place / "stat").read_text().split()[13:15])) for _, place in processes(server)]
+    return 1000 * sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def told(name: str, server: int, measure: Callable[[], list[float]]) -> None:
+    """Measure milliseconds, and print their middle, the largest, and what each took of the processor."""
+    begun = work(server)
+    found = measure()
+    each = (work(server) - begun) / len(found)
+    print(f"  {name:30} median {median(found):4.0f} ms, largest {max(found):4.0f} ms, processor {each:4.0f} ms")
 
 
 def opened(browser: Any, address: str) -> Any:
@@ -136,7 +148,7 @@ def opened(browser: Any, address: str) -> Any:
 def measured(browser: Any, solves: int) -> None:
     """Measure one studio after the other."""
     for name, domain in _DOMAINS.items():
-        with studio(_PROBLEM.format(domain=domain)) as (address, _, seconds):
+        with studio(_PROBLEM.format(domain=domain)) as (address, server, seconds):
             begun = time.perf_counter()
             page = opened(browser, address)
             first = time.perf_counter() - begun
@@ -144,9 +156,9 @@ def measured(browser: Any, solves: int) -> None:
             solve(page)
             print(f"  {page.locator('.figures').inner_text()}")
             slides(page, "load", 3)
-            told("  slider of a right-hand side", slides(page, "load"))
-            told("  slider of a coefficient", slides(page, "k", 8))
-            told("  key", keys(page))
+            told("slider of a right-hand side", server, partial(slides, page, "load"))
+            told("slider of a coefficient", server, partial(slides, page, "k", 8))
+            told("key", server, partial(keys, page))
             page.close()
     with studio(_PROBLEM.format(domain=_DOMAINS["disk"])) as (address, server, _):
         page = opened(browser, address)

@@ -85,13 +85,14 @@ def told(error: PiblsError) -> Record:
     """Return an error in words, and where in the text it is."""
     if not isinstance(error, TextError):
         return {"message": str(error), "line": None, "column": None, "excerpt": ""}
-    return {"message": error.message, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
+    words = error.message.replace("in the folder of the problem file.", "here yet. Open it, or drop it on the page.")
+    return {"message": words, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
 
 
 def _to_click(words: str) -> str:
-    """Return words on missing conditions with what a page offers in place of Python."""
+    """Return words on missing conditions as a page would say them, without Python."""
     words = re.sub(r"Add what is missing, as .*", "Click a red edge to give it a condition.", words, flags=re.DOTALL)
-    return re.sub(r", as \w+\([^()]*\)", "", words)
+    return re.sub(r", as \w+\((?:[^()]|\([^()]*\))*\)", "", words)
 
 
 def _traits(problem: Problem) -> Record:

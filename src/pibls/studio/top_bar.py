@@ -102,6 +102,8 @@ class TopBar(PagePanel):
                 page.status.refuse(f"The file {name} is not UTF-8 text; save it as UTF-8.")
                 return
             page.path = None
+        elif f'"{name}"' in page.text:  # the problem names it already, and it has come now
+            page.changed()
         elif ending == ".csv":
             page.edit(with_another, {"kind": "observation", "file": name})
             page.status.tell(f"{name} is a measurement now. Name unknown numbers in the file, and solve to fit them.")
@@ -131,18 +133,17 @@ class TopBar(PagePanel):
         starters = self.page.starters.items()
         found = [(f"start {name}", name.capitalize(), text.partition("\n")[0].lstrip("# ")) for name, text in starters]
         found = [*found, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
+        found = [own for own in found if words.lower() in f"{own[1]} {own[2]}".lower()]
         shelf.clear()
         with shelf:
+            if not found:
+                ui.label("No example has these words.")
             for key, title, about in found:
-                if words.lower() in f"{title} {about}".lower():
-                    with (
-                        ui.element("button")
-                        .props("type=button")
-                        .on("click", lambda k=key: self.page.start(self._take(k)))
-                    ):
-                        ui.label(title)
-                        with ui.element("small"):
-                            ui.label(about)
+                made = ui.element("button").props("type=button")
+                with made.on("click", lambda k=key: self.page.start(self._take(k))):
+                    ui.label(title)
+                    with ui.element("small"):
+                        ui.label(about)
 
     async def _take(self, key: str) -> None:
         self.dialog.close()
