@@ -73,9 +73,13 @@ def _asked(case: Case) -> list[tuple[float, int]]:
 
 
 def solved(key: Key, commit: str = "", longest: float = LONGEST) -> Row:
-    """Solve one problem once; an exception and a solve that takes too long are rows as well."""
+    """Solve one problem of a set once."""
     name, problem, tol, seed = key
-    case = cases(name)[problem]
+    return solved_case(name, cases(name)[problem], tol, seed, commit, longest)
+
+
+def solved_case(name: str, case: Case, tol: float, seed: int, commit: str = "", longest: float = LONGEST) -> Row:
+    """Solve a problem once; an exception and a solve that takes too long are rows as well."""
     found: dict[str, Any] = dict.fromkeys(("estimate", "error", "work"), np.nan) | {"nodes": 0, "method": ""}
 
     def give_up(*_: object) -> None:
@@ -103,7 +107,7 @@ def solved(key: Key, commit: str = "", longest: float = LONGEST) -> Row:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     said = verdict(case, tol, found["status"], found["estimate"], found["error"])
-    return Row(name, problem, case.kind, tol, seed, case.expected, verdict=said, commit=commit, **found)
+    return Row(name, case.name, case.kind, tol, seed, case.expected, verdict=said, commit=commit, **found)
 
 
 def verdict(case: Case, tol: float, status: str, estimate: float, error: float) -> str:

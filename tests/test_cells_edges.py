@@ -225,3 +225,19 @@ def test_borders_of_conditions_within_faces_are_found_and_edges_of_a_solid_are_n
     lines = sorted(np.ptp(line, axis=0).round(6).tolist() for line in found if line[0, 2] < 0.5)
     assert lines == [[0.0, 1.6, 0.0], [0.5, 0.0, 0.0]]
     assert np.allclose(found[found[:, 0, 2] > 0.5][:, :, 2], 1.0)
+
+
+def test_cells_are_halved_until_some_are_smooth():
+    """A corner that is rough in every cell may be singular, or its waves are not resolved yet."""
+    problem = pb.problems.l_shape()
+    layout = Layout(problem, draw_reference(2, 9))
+    marking, solver, sizes = ErrorMarking(layout), TreeSolver(Rows(layout)), np.ones(1)
+    coarse = solver.solve(layout.root)
+    assert not marking.decay(coarse).smooth.any()
+    halved, _ = marking.refined(coarse, sizes)
+    assert {tuple(leaf.size) for leaf in leaves(halved)} == {tuple(layout.root.size / 2)}
+    while not (smooth := marking.decay(fit := solver.solve(halved)).smooth).any():
+        halved, _ = marking.refined(fit, sizes)
+    assert not smooth.all()
+    graded, _ = marking.refined(fit, sizes)
+    assert min(leaf.size.min() for leaf in leaves(graded)) < min(leaf.size.min() for leaf in leaves(halved)) / 3

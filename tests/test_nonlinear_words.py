@@ -163,3 +163,13 @@ def test_a_side_of_length_one_is_no_end_of_a_line() -> None:
     conditions = [pb.Dirichlet(u, 0, on=square.top), pb.Neumann(u, 0, on=sides)]
     solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u) + u**3, 1), square, conditions), tol=1e-4, progress=False)
     assert solution.status == "converged"
+
+
+def test_a_term_that_is_huge_elsewhere_leaves_nothing_open():
+    """Beside e¹⁵ the other terms of a tangent are rounding, and still determine the solution where e^u is small."""
+    x = pb.coordinates("x")
+    u, line = pb.field("u", x), pb.Interval((x, sp.Rational(39, 20), sp.Rational(81, 25)))
+    exact = (sp.Rational(4572, 1075) - sp.Rational(542635658914727, 625 * 10**12) * x) ** 3 - sp.Rational(89, 50)
+    source = sp.exp(exact) - exact.diff(x, 2)
+    problem = pb.Problem(sp.Eq(sp.exp(u) - u.diff(x, 2), source), line, [pb.Dirichlet(u, exact)])
+    assert pb.solve(problem, tol=1e-3, seed=2).status != "ill-posed"

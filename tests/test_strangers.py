@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.sets import cases
+from benchmarks.sets.drawn import drawn_case
 
 from pibls.problem import Across
 from test_unseen import Known, check_jumps, check_open, relative
@@ -28,6 +29,14 @@ def test_reference_fulfils_every_statement(name: str) -> None:
     for statement in problem.statements:
         if not isinstance(statement.place, Across):
             assert relative(statement, problem, derivatives).max() < 1e-9, statement.name
+
+
+@pytest.mark.parametrize("number", range(100))
+def test_solutions_of_drawn_problems_fulfil_every_statement(number: int) -> None:
+    problem = drawn_case(number).make()
+    derivatives = Known(problem)
+    for statement in problem.statements:
+        assert relative(statement, problem, derivatives).max() < 1e-8, statement.name
 
 
 @pytest.mark.parametrize("name", JUMPING)

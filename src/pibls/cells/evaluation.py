@@ -19,7 +19,7 @@ from pibls.features import MultiIndex
 from pibls.problem import Problem, Statement
 from pibls.problem.analysis import analysis_of
 
-__all__ = ["Evaluation", "Place", "Sources", "State", "Stated", "Term", "Wanted", "indices_of", "power"]
+__all__ = ["Evaluation", "Place", "Sources", "State", "Stated", "Term", "Wanted", "indices_of", "mean_size", "power"]
 
 Term = tuple[int, MultiIndex, Any]
 Place = tuple[CellPart, FloatArray, FloatArray | None]
@@ -217,8 +217,7 @@ class Evaluation:
         """Return the size of the largest term of every field."""
         found = np.zeros(len(self.problem.field_names))
         for number, index, value in coefficients:
-            size = float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(value)
-            found[number] = max(found[number], size / power(half, index))
+            found[number] = max(found[number], mean_size(value) / power(half, index))
         return found
 
     def at(self, wanted: Sequence[Wanted]) -> list[list[FloatArray]]:
@@ -295,6 +294,11 @@ def _column(values: list[Any], counts: list[int]) -> FloatArray:
 @lru_cache(maxsize=256)
 def _along(dimension: int, axis: int, order: int) -> MultiIndex:
     return tuple(order if i == axis else 0 for i in range(dimension))
+
+
+def mean_size(value: Any) -> float:
+    """Return the root mean square of a coefficient, a number or an array."""
+    return float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(float(value))
 
 
 def indices_of(terms: list[list[Term]]) -> list[MultiIndex]:

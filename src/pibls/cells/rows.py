@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, power
+from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, mean_size, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
 from pibls.cells.moments import Balances
@@ -200,8 +200,7 @@ class Rows(Evaluation):
         if part not in self._magnitudes:
             found = coefficients or [self.only_terms(e, part, part.points, None) for e in self.equations]
             self._magnitudes[part] = [
-                [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
-                for own in found
+                [(number, index, mean_size(value)) for number, index, value in own] for own in found
             ]
         return self._magnitudes[part]
 

@@ -58,21 +58,21 @@ class Sensitivity:
     place: FloatArray
     field: str
     operations: float = 0.0  # what it took to find out
-    # whether that change is all in one part of a cell that the boundary cuts: then it tells of the cut, not of the
-    # problem
-    is_local: bool = False
+    # whether that change tells of the cells, not of the problem: it is all in one part that the boundary cuts off, or
+    # the equations do see it where it is largest, beside coefficients that are many times as large elsewhere
+    is_spurious: bool = False
 
     @property
     def is_unseen(self) -> bool:
         """Whether something can be added to a solution that nothing sees, such as an eigenfunction at a resonance."""
         before, last = self.sizes[-2:]
         plainly = last > _UNSEEN[len(self.place)] and (before > _UNSEEN[len(self.place)] or self.grows)
-        return not self.is_local and plainly
+        return not self.is_spurious and plainly
 
     @property
     def is_unstable(self) -> bool:
         """Whether a finer tree has functions that are seen much less, though something is seen of them."""
-        return not self.is_local and self.grows and not self.is_unseen
+        return not self.is_spurious and self.grows and not self.is_unseen
 
     @property
     def grows(self) -> bool:
@@ -114,7 +114,7 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: LinearFitter | None = 
     before = solver.flops
     # The finest first: it is the likeliest to have been solved before.
     found = [_probed(solver, root, seed) for root in reversed(_even_trees(solver))][::-1]
-    known = _confirmed(problem, solver.layout, found, lambda root: _probed(solver, root, seed))
+    known = _confirmed(problem, solver.layout, found, lambda root: _probed(solver, root, seed), None)
     return replace(known, operations=solver.flops - before)
 
 
@@ -142,7 +142,7 @@ def sensitivity_at(problem: Problem, network: Network, seed: int = 0) -> Sensiti
         found.append(probe(root))
         if found[-1][1] < SENSITIVE:
             return None
-    return replace(_confirmed(problem, layout, found, probe), operations=sum(spent))
+    return replace(_confirmed(problem, layout, found, probe, network), operations=sum(spent))
 
 
 def _even_trees(solver: TreeSolver) -> list[Cell]:
@@ -156,15 +156,17 @@ def _even_trees(solver: TreeSolver) -> list[Cell]:
 _Probe = tuple[Fit, float, dict[CellPart, FloatArray]]
 
 
-def _confirmed(problem: Problem, layout: Layout, found: list[_Probe], probe: Callable[[Cell], _Probe]) -> Sensitivity:
-    """Return a sensitivity, on finer trees too where the problem seems unstable.
+def _confirmed(
+    problem: Problem, layout: Layout, found: list[_Probe], probe: Callable[[Cell], _Probe], state: Network | None
+) -> Sensitivity:
+    """Return a sensitivity at a state, if the problem is nonlinear, on finer trees too where it seems unstable.
 
     Near a resonance, much less is seen as soon as cells resolve the mode, and no less on finer ones.
     """
-    known = _sensitivity(problem, layout, found)
+    known = _sensitivity(problem, layout, found, state)
     while known.is_unstable and len(found) < _LEVELS[layout.reference.dimension][1]:
         found.append(probe(halved(found[-1][0].root)))
-        known = _sensitivity(problem, layout, found)
+        known = _sensitivity(problem, layout, found, state)
     return known
 
 
@@ -175,12 +177,40 @@ def _probed(solver: TreeSolver, root: Cell, seed: int) -> _Probe:
     return (fit, *max((solver.weakest(seed + k) for k in range(SAMPLES)), key=lambda one: one[0]))
 
 
-def _sensitivity(problem: Problem, layout: Layout, found: Sequence[_Probe]) -> Sensitivity:
+def _sensitivity(problem: Problem, layout: Layout, found: Sequence[_Probe], state: Network | None) -> Sensitivity:
     fit, _, weights = found[-1]
     X = layout.tree_domain.domain.sample(500, "kronecker", 1)
-    place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights)))
+    change = network_of(layout, Fit(fit.root, fit.parts, weights))
+    place, name = _largest(problem, X, change)
     sizes = tuple(size for _, size, _ in found)
-    return Sensitivity(problem, sizes, place, name, is_local=_is_local(layout, weights))
+    return Sensitivity(
+        problem, sizes, place, name, is_spurious=_is_local(layout, weights) or _is_seen(problem, X, name, change, state)
+    )
+
+
+def _is_seen(problem: Problem, X: FloatArray, name: str, change: Network, state: Network | None) -> bool:
+    """Tell whether an equation, linearised at a state, plainly sees a change where its largest field is large.
+
+    Its terms are compared with their own sizes there, and not with those that they have elsewhere.
+    """
+    zero, half = (0,) * X.shape[1], np.ptp(problem.domain.bounds, axis=1) / 2
+    names = problem.field_names
+    values = np.abs(change.evaluate(X, [zero])[zero])
+    largest, own = values.max(axis=0), values[:, names.index(name)]
+    X = X[own >= MOST * own.max()]
+    for form in (form for form in problem.laws.forms if name in form.fields):
+        terms = [(names.index(term.field), term.multi_index) for term in form.terms]
+        indices = [index for _, index in terms]
+        here = {} if state is None or form.is_linear else state.evaluate(X, indices)
+        slots, every = [here[index][:, n] for n, index in terms if here], change.evaluate(X, indices)
+        seen, sizes = np.zeros(len(X)), np.zeros(len(X))
+        for (n, index), function in zip(terms, form.coefficient_functions, strict=True):
+            factor, own = function(X, None, slots), every[index][:, n]
+            seen += factor * own
+            sizes += np.abs(factor) * np.maximum(np.abs(own), largest[n] / np.prod(half ** np.array(index)))
+        if np.median(np.abs(seen) / np.where(sizes > 0.0, sizes, 1.0)) > NEGLIGIBLE:
+            return True
+    return False
 
 
 def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
