@@ -196,6 +196,10 @@ def test_an_answer_to_an_older_text_is_not_called_right(page):
     page.get_by_label("Equation 1").fill("-laplacian(u) = 7")
     shown(page, "^Solution u")
     status(page, "The problem has changed")
+    with page.expect_download():
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("menuitem", name="Table").click()
+    status(page, "as it was solved, which has changed since")
     page.get_by_role("button", name="Solve").click()
     status(page, "is within the tolerance")
     page.get_by_role("button", name="Measure").click()
