@@ -227,17 +227,20 @@ def test_borders_of_conditions_within_faces_are_found_and_edges_of_a_solid_are_n
     assert np.allclose(found[found[:, 0, 2] > 0.5][:, :, 2], 1.0)
 
 
-def test_cells_are_halved_until_some_are_smooth():
-    """A corner that is rough in every cell may be singular, or its waves are not resolved yet."""
-    problem = pb.problems.l_shape()
+@pytest.mark.parametrize("is_singular", [True, False])
+def test_cells_are_graded_towards_a_corner_where_smaller_ones_are_no_smoother(is_singular):
+    """A solution that is rough in a large cell may be singular, or have waves that the cell does not resolve."""
+    u, waves = pb.field("u", x, y), sp.sin(6 * x) * sp.cos(6 * y)
+    equation = -pb.laplacian(u) - (1 if is_singular else 72 * waves)
+    plate = pb.Polygon((x, y), L)
+    problem = pb.Problem(equation, plate, [pb.Dirichlet(u, 0 if is_singular else waves)])
     layout = Layout(problem, draw_reference(2, 9))
     marking, solver, sizes = ErrorMarking(layout), TreeSolver(Rows(layout)), np.ones(1)
-    coarse = solver.solve(layout.root)
-    assert not marking.decay(coarse).smooth.any()
-    halved, _ = marking.refined(coarse, sizes)
-    assert {tuple(leaf.size) for leaf in leaves(halved)} == {tuple(layout.root.size / 2)}
-    while not (smooth := marking.decay(fit := solver.solve(halved)).smooth).any():
-        halved, _ = marking.refined(fit, sizes)
-    assert not smooth.all()
-    graded, _ = marking.refined(fit, sizes)
-    assert min(leaf.size.min() for leaf in leaves(graded)) < min(leaf.size.min() for leaf in leaves(halved)) / 3
+    tree = layout.root
+    for _ in range(2):
+        fit = solver.solve(tree)
+        before, tree = tree, marking.refined(fit, sizes)[0]
+        if before is layout.root:
+            assert {tuple(leaf.size) for leaf in leaves(tree)} == {tuple(layout.root.size / 2)}
+    smallest = min(leaf.size.min() for leaf in leaves(tree))
+    assert smallest == 0.25 if is_singular else smallest == 0.5

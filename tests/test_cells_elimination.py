@@ -49,14 +49,6 @@ def test_a_leaf_leaves_the_least_squares_solution_to_what_it_shares(way, heavy):
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-def test_rotations_that_are_spelt_out_are_the_same():
-    system, _ = a_system(np.random.default_rng(2))
-    factor = leaf(Rotations(), system)
-    right = np.random.default_rng(3).standard_normal((1, system.all_rows.shape[1], 3))
-    for found, expected in zip(factor.spelt_out().up(right), factor.up(right), strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-13)
-
-
 def test_what_a_solution_leaves_of_a_load_is_orthogonal_to_all_rows():
     system, load = a_system(np.random.default_rng(1))
     expected = np.linalg.lstsq(system.all_rows[0], stacked(load), rcond=None)[0][None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from internals import (
     residuals,
     simple_starts,
     solve_cells_nonlinear,
+    squares,
     values_from,
     zero,
 )
@@ -158,6 +160,32 @@ def test_a_share_of_the_load_is_the_same_as_smaller_coefficients():
         fit = NewtonFitter(layout, 1e-10).descend(layout.root, start, share=share).fit
         middle.append(values_of(layout, fit)(fit.parts[0], np.array([[0.5]]))[0, 0])
     assert middle[0] == pytest.approx(middle[1], rel=1e-8)
+
+
+def test_an_equation_without_linear_terms_keeps_them_while_its_source_is_put_in():
+    # −(w′ + w′³)′ = k: without the term in the bracket there is no equation.
+    whole, half = (
+        pb.Problem(-(1 + 3 * w.diff(x) ** 2) * w.diff(x, 2) - k, line, [pb.Dirichlet(w, 0)]) for k in (2.0, 1.0)
+    )
+    middle = []
+    for problem, share in ((whole, 0.5), (half, 1.0), (whole, 1.0)):
+        layout = layout_of(problem, 10)
+        start = projected(layout, layout.root, values_from(zero, problem))
+        fit = NewtonFitter(layout, 1e-10).descend(layout.root, start, share=share).fit
+        middle.append(values_of(layout, fit)(fit.parts[0], np.array([[0.5]]))[0, 0])
+    assert middle[0] == pytest.approx(middle[1], rel=1e-8)
+    assert middle[2] > 1.5 * middle[0]
+
+
+def test_a_function_is_measured_inside_a_cut_cell():
+    disk = pb.Disk((x, y), (0, 0), 1)
+    layout = layout_of(pb.Problem(-laplacian(u2) + u2**3 - 1, disk, [pb.Dirichlet(u2, 0)]))
+    weights = projected(layout, layout.root, lambda _, X: X[:, :1])
+    found = sum(float(squares(layout, part, own).sum()) for part, own in weights.items())
+    assert found == pytest.approx(np.pi / 4, rel=0.02)  # 4/3 in the box around it
+    whole = layout_of(pb.Problem(-laplacian(u2) + u2**3 - 1, square, [pb.Dirichlet(u2, 0)]))
+    ((part, own),) = projected(whole, whole.root, lambda _, X: X[:, :1]).items()
+    assert float(squares(whole, part, own)[0]) == pytest.approx(1 / 3)
 
 
 def test_more_diffusion_is_the_same_as_a_larger_coefficient():
@@ -391,6 +419,41 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     assert "by continuation" in found.remark
     middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]
     assert middle == pytest.approx(pb.problems.bratu_1d(3).exact_values([0.5])["u"][0], abs=1e-4)
+
+
+def test_attempts_go_on_on_finer_cells_whatever_settled_on_coarse_ones(monkeypatch):
+    seen, attempt = [], CoarseAttempts.attempt
+
+    def compromised(self, name, root, start, **most):
+        found = attempt(self, name, root, start, most=1)
+        seen.append(sum(1 for _ in leaves(root)))
+        poor = replace(found.descent, settled=len(seen) == 1, residual=0.5, linear=0.5)
+        return replace(found, descent=poor)
+
+    monkeypatch.setattr(CoarseAttempts, "attempt", compromised)
+    monkeypatch.setattr(CoarseAttempts, "_followed", lambda *_: None)
+    layout = layout_of(bratu(3))
+    attempts = CoarseAttempts(NewtonFitter(layout, 1e-3, budget := Budget(10.0)), budget, 0)
+    found = attempts.solution(layout.root, None)
+    cells = sorted(set(seen))
+    assert len(cells) == 4
+    assert sum(1 for _ in leaves(found.descent.fit.root)) == cells[-1]
+
+
+def test_a_branch_is_followed_on_finer_cells_from_where_it_ended():
+    layout = layout_of(bratu(4))
+    attempts = CoarseAttempts(NewtonFitter(layout, 1e-3, budget := Budget(10.0)), budget, 0)
+    shares = []
+    for root in (layout.root, layout.root.halved(0)):
+        before = len(attempts.newton.history)
+        assert attempts._followed(root) is not None
+        shares.append(len(attempts.newton.history) - before)
+    assert list(attempts.ends.values()) == pytest.approx([0.878, 0.878], abs=0.03)
+    assert shares[1] < shares[0]
+    late = CoarseAttempts(NewtonFitter(layout, 1e-3, nothing := Budget(1e-9)), nothing, 0)
+    late.newton.budget.spend(1e6)
+    assert late._followed(layout.root) is None
+    assert late.ends == {}
 
 
 def test_the_same_seed_gives_the_same_solution():

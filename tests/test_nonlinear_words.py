@@ -8,10 +8,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import first_word
+from internals import first_word, imbalance, start_of
 
 x, y, t = pb.coordinates("x y t")
 u, w, c, h = pb.field("u", x, y), pb.field("w", x), pb.field("c", t), pb.field("h", x, t)
+v = pb.field("v", x, y)
 LINE, SQUARE, DISK = pb.Interval((x, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1)), pb.Disk((x, y), (0, 0), 1)
 ROAD = LINE * pb.TimeInterval(t, 0, 1)
 WAVE = sp.sin(sp.pi * x)
@@ -29,6 +30,13 @@ START = pb.Initial(h, WAVE)
             SQUARE,
             [pb.Neumann(u, 0)],
             "adds up to 1, and by the conditions 0",
+        ),
+        # What one species loses the other gains, and it is fed.
+        (
+            [sp.Eq(pb.laplacian(u), u * v), sp.Eq(2 * pb.laplacian(v), -2 * u * v - 1)],
+            SQUARE,
+            [pb.Neumann(u, 0), pb.Neumann(v, 0)],
+            "in (2) equation 1 + equation 2, the source adds up to -1",
         ),
         # A level that is free, though the field occurs itself.
         (sp.Eq(-pb.div([(1 + w**2) * w.diff(x)]), sp.cos(sp.pi * x)), LINE, [pb.Neumann(w, 0)], "is not unique"),
@@ -133,6 +141,13 @@ def test_a_closed_box_with_a_reaction_is_solved(level: int) -> None:
     solution = pb.solve(problem, progress=False)
     assert solution.status == "converged"
     assert solution.true_error() < 1e-6
+
+
+def test_what_is_fed_to_a_reaction_may_leave_it() -> None:
+    equations = [sp.Eq(pb.laplacian(u), u * v), sp.Eq(2 * pb.laplacian(v), -2 * u * v - 1)]
+    for leaves, balanced in ((-sp.Rational(1, 8), True), (-sp.Rational(1, 7), False)):
+        problem = pb.Problem(equations, SQUARE, [pb.Neumann(u, 0), pb.Neumann(v, leaves)])
+        assert (imbalance(problem, 1e-4, lambda own=problem: start_of(own, 1e-3)) == "") is balanced
 
 
 def test_where_nothing_is_given_anything_may_flow() -> None:

@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import PreparedTree
 from pibls.tuning import prepared as preparing
 
 x, y = pb.coordinates("x y")
@@ -124,3 +125,25 @@ def test_sources_that_want_finer_trees_need_no_new_solves(monkeypatch):
     assert first.status == "converged"
     assert np.abs(first(X) - exact(X)).max() < 1e-3 * np.abs(exact(X)).max()
     assert np.array_equal(others[-1](X), first(X))
+
+
+def test_sources_are_judged_where_the_better_one_of_two_solutions_is_told(monkeypatch):
+    ring = pb.Disk((x, y), (0, 0), 1) - pb.Disk((x, y), (0, 0), 0.4)
+    prepared = pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u), 1), ring, [pb.Dirichlet(u, 0)]))
+    monkeypatch.setattr(preparing, "solve", None)  # nothing is solved anew
+    square = x**2 + y**2
+    exact = (1 - square) * (square - sp.Rational(4, 25)) * sp.sin(x + y)
+    found = prepared.solve(-sp.diff(exact, x, 2) - sp.diff(exact, y, 2))
+    X = ring.sample(100, seed=1)
+    values = sp.lambdify((x, y), exact)(*X.T)
+    assert found.error_estimate <= 1e-6
+    assert np.abs(found(X) - values).max() < 1e-5 * np.abs(values).max()
+
+
+def test_rounding_is_refined_only_where_the_tolerance_asks_for_it():
+    found, fitter = pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u), 1), SQUARE, [pb.Dirichlet(u, 0)]))._found
+    trees = [PreparedTree(fitter.solver_of(found.fit_layout), found.fit.root, tol) for tol in (1e-6, 1e-14)]
+    sources = np.ones((sum(len(own.points) for own in trees[0].stated), 1))
+    once, refined = ([own.fit(sources).columns[part] for part in own.parts] for own in trees)
+    apart = max(np.abs(a - b).max() for a, b in zip(once, refined, strict=True))
+    assert 0.0 < apart < 1e-8 * max(np.abs(own).max() for own in refined)

@@ -20,7 +20,7 @@ from pibls.cells.outcome import field_sizes
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_ratio, harmonic, scaled, simple_starts, values_from
-from pibls.cells.state import Values, Weights, between, projected, values_of
+from pibls.cells.state import Values, Weights, between, projected, squares, values_of
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.refinement import VISIBLE
@@ -83,6 +83,7 @@ class CoarseAttempts:
     tried: list[str] = field(default_factory=list)
     # by number of cells, the share of the load at which the branch from zero ends; one where it does not
     ends: dict[int, float] = field(default_factory=dict)
+    reached: tuple[float, Fit] | None = None  # the last share on that branch, and the solution there
     reason: str = ""  # message of the first failed attempt
 
     def __post_init__(self) -> None:
@@ -113,8 +114,8 @@ class CoarseAttempts:
             )
         chosen = next((one for one in found if one.solved), None)
         if chosen is None:
-            best = min(found, key=_rank)
-            return Coarse(best.descent, best.start, failure=self._failure(found), trees=(best.descent.fit.root,))
+            last = found[-1]
+            return Coarse(last.descent, last.start, failure=self._failure(found), trees=(last.descent.fit.root,))
         remark = self._branches(chosen)
         if chosen.start == "continuation":
             remark = f"It was found by continuation, with more and more of nonlinear terms and data. {remark}".strip()
@@ -145,12 +146,15 @@ class CoarseAttempts:
         found: list[Coarse] = []
         swept = False
         for level in range(TREES.window):
-            best = min(found, key=_rank, default=None)
-            if best is not None:
-                root = self.finer(best.descent.fit)
+            # A compromise that settles on coarse cells is no better than a search that goes on on finer ones.
+            last = found[-1] if found else None
+            if last is not None:
+                root = self.finer(last.descent.fit)
             again = None
-            if best is not None and (swept or best.descent.settled or best.descent.residual < SLIGHT):
-                again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
+            if self._ends_early and not self._ended:
+                again = self._followed(root)
+            elif last is not None and (swept or last.descent.settled or last.descent.residual < SLIGHT):
+                again = self.attempt(last.start, root, values_of(self.newton.layout, last.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
                 other, swept = self._sweep(root, own, last=level == TREES.window - 1)
@@ -164,7 +168,7 @@ class CoarseAttempts:
                 found.append(again)
                 if again.solved:
                     break
-            elif best is None:
+            elif last is None:
                 break
             if self.late or (swept and self._ended):
                 break
@@ -184,29 +188,38 @@ class CoarseAttempts:
         return best, True
 
     def _followed(self, root: Cell) -> Coarse | None:
-        """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares."""
+        """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares.
+
+        On finer cells it is followed from where it ended on coarser ones, if these resolved the end.
+        """
         newton, cells = self.newton, sum(1 for _ in leaves(root))
         if cells in self.ends:
             return None
-        self.ends[cells] = 1.0
         last = here = projected(newton.layout, root, values_from(zero, newton.layout.problem))
-        before, share, length, doubles = 0.0, 0.0, NEGLIGIBLE, True
+        before, share, length, doubles, guess = 0.0, 0.0, NEGLIGIBLE, True, here
+        ended = self.reached if self._ends_early else None
+        if ended is not None:
+            length, fit = ended
+            guess = projected(newton.layout, root, values_of(newton.layout, fit))
         while share < 1.0 and length >= SLIGHT and not self.late:
             aim = min(1.0, share + length)
-            ahead = between(last, here, 1.0 + (aim - share) / (share - before)) if share > 0.0 else here
+            ahead = between(last, here, 1.0 + (aim - share) / (share - before)) if share > 0.0 else guess
             found, resolved = self._stepped(root, ahead, aim)
             if found is None:
-                length = MOST * (aim - share)
+                length, guess = MOST * (aim - share), here
             else:
+                length = SLIGHT if share == 0.0 and ended is not None else length
                 last, here, before, share = here, dict(found), share, aim
                 length *= 2.0 if doubles else 1.0
             doubles = found is not None
+        if share == 1.0 or length < SLIGHT:
+            # Where cells do not resolve the last steps, nothing ends but what these cells can show.
+            self.ends[cells] = share if share > 0.0 and resolved else 1.0
         if share == 0.0:
             return None
-        if length < SLIGHT and resolved:
-            self.ends[cells] = share
-        state = values_of(newton.layout, Fit(root, tuple(here), here))
-        return self.attempt("continuation", root, state)
+        followed = Fit(root, tuple(here), here)
+        self.reached = share, followed
+        return self.attempt("continuation", root, values_of(newton.layout, followed))
 
     def _stepped(self, root: Cell, ahead: Weights, share: float) -> tuple[Weights | None, bool]:
         """Return the solution for a share of the load near an expected one, if any; and whether cells resolve steps."""
@@ -217,6 +230,11 @@ class CoarseAttempts:
         leaps = share > NEGLIGIBLE and self.newton.apart(ahead, found.fit.weights) > MOST
         met = found.settled and found.residual < NEGLIGIBLE and not leaps
         return found.fit.weights if met else None, leaps or found.linear < MOST * found.residual
+
+    @property
+    def _ends_early(self) -> bool:
+        """Whether the branch of solutions from zero ends before all of the load on the finest cells so far."""
+        return bool(self.ends) and self.ends[max(self.ends)] < 1.0
 
     @property
     def _ended(self) -> bool:
@@ -262,10 +280,9 @@ class CoarseAttempts:
         # To find out costs no more than the solve did.
         self.first, self.room = self.budget.operations, self.spent / RATE
         while not self._ended and not self.late:
-            followed = self._followed(root)
-            if followed is None or min(self.ends.values()) == 1.0:
+            followed = self._followed(root if self.reached is None else self.finer(self.reached[1]))
+            if followed is None or not self._ends_early:
                 break
-            root = self.finer(followed.descent.fit)
         return self._end_in_words if self._ended else ""
 
     @property
@@ -306,7 +323,7 @@ class CoarseAttempts:
                 break
             other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:
-                sizes = [_root_mean_square(one.descent.fit) for one in (chosen, other)]
+                sizes = [self._root_mean_square(one.descent.fit) for one in (chosen, other)]
                 return (
                     f"The problem has more than one solution: this is the one reached from {chosen.start}, of root "
                     f"mean square {sizes[0]:.3g}; another has {sizes[1]:.3g}. Choose by start=."
@@ -342,6 +359,10 @@ class CoarseAttempts:
         own = size + field_sizes(self.newton.layout, first)
         return float((apart / own).max())
 
+    def _root_mean_square(self, fit: Fit) -> float:
+        total = sum(squares(self.newton.layout, part, weights).mean() for part, weights in fit.weights.items())
+        return float(np.sqrt(total / sum(part.volume for part in fit.parts)))
+
 
 def _rank(one: Coarse) -> tuple[bool, float]:
     return not one.descent.settled, one.descent.residual
@@ -349,10 +370,3 @@ def _rank(one: Coarse) -> tuple[bool, float]:
 
 def _better(one: Coarse | None, two: Coarse | None) -> Coarse | None:
     return min((a for a in (one, two) if a is not None), key=_rank, default=None)
-
-
-def _root_mean_square(fit: Fit) -> float:
-    volume = sum(part.volume for part in fit.parts)
-    total = sum(float(np.prod(part.half)) * float(np.square(weights).sum()) for part, weights in fit.weights.items())
-    fields = len(next(iter(fit.weights.values())))
-    return float(np.sqrt(total / volume / fields))

@@ -7,167 +7,20 @@ makes matrices of them, and these are padded with zeros: all unions of a level a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.cells.branches import Branch
+from pibls.cells.compiled_leaves import IntArray, Leaves, product, unit_matrices
 from pibls.cells.factored_tree import Batch, FactoredTree
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Factor, LeafSystem, Load
+from pibls.solvers.elimination import Factor
 from pibls.solvers.grams import Rotated
 from pibls.solvers.rotations import Turned
 
-__all__ = ["CompiledTree", "Leaves", "Solved", "Vectors"]
-
-IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """Parts whose systems have one shape; parts with one system are columns beside each other.
-
-    Vectors of them have the shape (systems, entries, columns, sides), with zeros in columns without a part.
-
-    Attributes
-    ----------
-    slots
-        The branch in each system and column; None in a column without a part.
-    rows
-        All rows of the systems.
-    lifted, coupled
-        The matrices from loads to own unknowns and fronts, and from shared unknowns to own ones.
-    factors
-        Factors of systems with nearly dependent rows, whose inverses would be inaccurate: their loads are lifted to
-        right-hand sides of own unknowns only.
-    units, scales, shifts
-        Units of shared unknowns, factors of fronts, and the matrices from the sums of the tree to those of parts.
-    at, fronts
-        Numbers of the shared unknowns in the tree, and of the entries of fronts.
-    whole
-        Whether the part in each column is a whole cell.
-    """
-
-    slots: list[list[Branch | None]]
-    rows: FloatArray
-    lifted: FloatArray
-    coupled: FloatArray
-    factors: tuple[Factor, ...]
-    units: FloatArray
-    scales: FloatArray
-    shifts: FloatArray
-    at: IntArray
-    fronts: IntArray
-    whole: FloatArray
-
-    @classmethod
-    def of(cls, batches: Sequence[Batch], numbers: dict[Branch, IntArray], start: int) -> Leaves:
-        """Write the parts of batches as stacks, from the numbers of their shared unknowns and of the first front."""
-        rows, lifted, coupled = (np.concatenate(own) for own in zip(*map(_maps, batches), strict=True))
-        every = [
-            own
-            for batch in batches
-            for own in ([batch.branches] if len(batch.factor.triangle) == 1 else [(one,) for one in batch.branches])
-        ]
-        shape = len(every), coupled.shape[2], max(len(own) for own in every)
-        units, scales, moved = np.zeros(shape), np.zeros(shape), batches[0].shifts.shape[1]
-        at, whole = np.full(shape, -1, dtype=np.int64), np.zeros((shape[0], 1, shape[2], 1))
-        shifts = np.zeros((shape[0], shape[2], moved, moved))
-        for number, branches in enumerate(every):
-            for column, branch in enumerate(branches):
-                units[number, :, column], shifts[number, column] = branch.units, branch.shift
-                scales[number, :, column] = branch.weight**2 * branch.units
-                at[number, :, column], whole[number, 0, column] = numbers[branch], branch.sample.whole
-        slots: list[list[Branch | None]] = [[*own, *[None] * (shape[2] - len(own))] for own in every]
-        fronts = start + np.arange(at.size).reshape(shape)
-        turned = [batch.factor for batch in batches if isinstance(batch.factor, Rotated | Turned)]
-        factors = tuple(own.taken([number]) for own in turned for number in range(len(own.triangle)))
-        return cls(
-            slots, rows, lifted, coupled, factors, units[..., None], scales[..., None], shifts, at, fronts, whole
-        )
-
-    @property
-    def branches(self) -> Iterator[tuple[int, int, Branch]]:
-        """The system and the column of each part, with its branch."""
-        for number, own in enumerate(self.slots):
-            for column, branch in enumerate(own):
-                if branch is not None:
-                    yield number, column, branch
-
-    def stacked(self, loads: dict[Branch, Load]) -> FloatArray:
-        """Return the loads of parts as vectors."""
-        sides = next(iter(loads.values())).rows.shape[2]
-        found = np.zeros((len(self.slots), self.rows.shape[1], len(self.slots[0]), sides))
-        for number, column, branch in self.branches:
-            found[number, :, column] = _ordered(loads[branch])[0]
-        return found
-
-    def up(self, load: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the own unknowns without the shared ones, and the right-hand sides of fronts, from the first loads."""
-        both, own = _product(self.lifted[:, :, : load.shape[1]], load), self.coupled.shape[1]
-        front = both[:, own:] * self.scales
-        if moved := self.shifts.shape[2]:
-            front[:, :moved] = np.einsum("skji,sjkn->sikn", self.shifts, front[:, :moved])
-        return both[:, :own], front
-
-    def down(self, own: FloatArray, unknowns: FloatArray) -> FloatArray:
-        """Return the own and shared unknowns, from the own ones without the shared ones, and all those of the tree."""
-        others = unknowns.take(self.at, axis=0)
-        if moved := self.shifts.shape[2]:
-            others[:, :moved] = np.einsum("skij,sjkn->sikn", self.shifts, others[:, :moved])
-        others *= self.units
-        if not self.factors:
-            return np.concatenate([own + _product(self.coupled, others), others], axis=1)
-        found = [
-            factor.down(one.swapaxes(0, 1), two.swapaxes(0, 1)).swapaxes(0, 1)
-            for factor, one, two in zip(self.factors, own, others, strict=True)
-        ]
-        return np.concatenate([np.stack(found), others], axis=1)
-
-    def squares(self, both: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the squared size of the unknowns for each side, without and with the own unknowns of cut parts."""
-        own, squares = self.rows.shape[2] - self.at.shape[1], both * both
-        shared = squares[:, own:].sum(axis=(0, 1, 2))
-        each = squares[:, :own].sum(axis=1)
-        return shared + (each * self.whole[:, 0]).sum(axis=(0, 1)), shared + each.sum(axis=(0, 1))
-
-
-def _product(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return the products of a stack of matrices with vectors of its columns."""
-    count, entries, columns, sides = vectors.shape
-    return (matrices @ vectors.reshape(count, entries, columns * sides)).reshape(count, -1, columns, sides)
-
-
-def _ordered(system: LeafSystem | Load) -> FloatArray:
-    """Return the rows of parts, or their right-hand sides: equations and balances first, which sources change."""
-    if isinstance(system, Load):
-        return np.concatenate([system.equation, system.heavy, system.rows], axis=1)
-    above = np.zeros((len(system.rows), system.equation.shape[1], system.rows.shape[2]))
-    above[:, :, : system.own] = system.equation
-    return np.concatenate([above, system.heavy, system.rows], axis=1)
-
-
-def _maps(batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rows of parts, and the matrices from loads to own unknowns and fronts, and from others to own ones."""
-    system, factor = batch.system, batch.factor
-    assert system is not None
-    count, ends = len(system.rows), np.cumsum([own.shape[1] for own in (system.equation, system.heavy, system.rows)])
-    unit = _units(count, ends[2])
-    right, front = factor.lifted(system, Load(unit[:, : ends[0]], unit[:, ends[1] :], unit[:, ends[0] : ends[1]]))
-    if isinstance(factor, Turned):  # right-hand sides of rows become those of normal equations
-        front = factor.front.rows.transpose(0, 2, 1) @ front
-    if isinstance(factor, Rotated | Turned):
-        return _ordered(system), np.concatenate([right, front], axis=1), factor.coupling
-    own = factor.down(right, np.zeros(front.shape))
-    coupled = factor.down(np.zeros((count, right.shape[1], front.shape[1])), _units(count, front.shape[1]))
-    return _ordered(system), np.concatenate([own, front], axis=1), coupled
-
-
-def _units(count: int, size: int) -> FloatArray:
-    """Return a stack of unit matrices."""
-    return np.broadcast_to(np.eye(size), (count, size, size))
+__all__ = ["CompiledTree", "Solved", "Vectors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +111,9 @@ def _union_maps(batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the matrices from right-hand sides to unknowns and to fronts, and from unknowns of unions to own ones."""
     factor = batch.factor
     count, gone, left = factor.coupling.shape
-    unit = np.concatenate([_units(count, gone), np.zeros((count, left, gone))], axis=1)
+    unit = np.concatenate([unit_matrices(count, gone), np.zeros((count, left, gone))], axis=1)
     right, front = Factor.up(factor, unit)
-    coupled = factor.down(np.zeros((count, gone, left)), _units(count, left))
+    coupled = factor.down(np.zeros((count, gone, left)), unit_matrices(count, left))
     return factor.down(right, np.zeros((count, left, gone))), front, coupled
 
 
@@ -343,12 +196,14 @@ class CompiledTree:
 
         With unknowns that are ``given``, return the correction that also cancels their balance sums.
         """
-        sides = loads[0].shape[3]
+        return self.spread([leaves.up(load) for leaves, load in zip(self.leaves, loads, strict=True)], given)
+
+    def spread(self, lifted: Sequence[tuple[FloatArray, FloatArray]], given: FloatArray | None = None) -> Solved:
+        """Return the same from own unknowns without the shared ones, and from the right-hand sides of fronts."""
+        sides = lifted[0][0].shape[3]
         fronts, unknowns = np.zeros((self.entries + 1, sides)), np.zeros((self.unknowns, sides))
-        owns = []
-        for leaves, load in zip(self.leaves, loads, strict=True):
-            own, fronts[leaves.fronts] = leaves.up(load)
-            owns.append(own)
+        for leaves, (_, front) in zip(self.leaves, lifted, strict=True):
+            fronts[leaves.fronts] = front
         rights = [level.raise_fronts(fronts, given) for level in self.levels]
         right = fronts[self.last]
         if given is not None:
@@ -356,12 +211,17 @@ class CompiledTree:
         unknowns[self.sums] = self.top @ right
         for level, own in zip(reversed(self.levels), reversed(rights), strict=True):
             level.fill(unknowns, own)
-        return unknowns, [leaves.down(own, unknowns) for leaves, own in zip(self.leaves, owns, strict=True)]
+        return unknowns, [leaves.down(own, unknowns) for leaves, (own, _) in zip(self.leaves, lifted, strict=True)]
+
+    @property
+    def numbers(self) -> int:
+        """Number of floating-point numbers of the matrices that shared unknowns go through."""
+        return sum(own.coupled.size for own in self.leaves) + sum(own.up.size + own.down.size for own in self.levels)
 
     def left(self, loads: Vectors, found: Vectors) -> Vectors:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         every = zip(self.leaves, loads, found, strict=True)
-        return [load - _product(leaves.rows, both) for leaves, load, both in every]
+        return [load - product(leaves.rows, both) for leaves, load, both in every]
 
     def completed(self, loads: Vectors) -> Vectors:
         """Return loads of equations and balances with zeros for all other rows."""

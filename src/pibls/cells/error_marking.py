@@ -44,15 +44,13 @@ class ErrorMarking:
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
     _decay: tuple[Fit | None, Decay | None] = (None, None)
+    _history: list[tuple[Fit, dict[Mark, float]]] = field(default_factory=list)  # falls of coefficients by landmark
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
         known, found = self._decay
         if known is not fit or found is None:
-            zero, tails = (0,) * self.layout.reference.dimension, tails_of(self.layout.reference)
-            found = tails.decay(
-                fit.parts, stacked(fit)[1], lambda part: self.layout.nodes(part, part.points, [zero])[zero]
-            )
+            found = tails_of(self.layout.reference).decay(fit.parts, stacked(fit)[1], self.layout.triangle)
             self._decay = fit, found
         return found
 
@@ -77,6 +75,10 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def wanted(self, fit: Fit, sizes: FloatArray) -> int:
+        """Return how many more cells it asks for."""
+        return sum(2 ** len(axes) - 1 for axes in self.splits(fit, sizes)[0].values())
+
     def errors(self, fit: Fit, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected error of each part, and the ratio by which its coefficients fall, from its roughness."""
         decay = self.decay(fit)
@@ -89,11 +91,12 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         return float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT)))
 
-    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float) -> tuple[int, Splits]:
+    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float, share: float) -> tuple[int, Splits]:
         """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
 
         Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
-        solution with kept factors grows with the square of the functions of a cell.
+        solution with kept factors grows with the square of the functions of a cell, and that of factors with the third
+        power; these had a ``share`` of the work so far.
         """
         tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
         errors, falls = self.errors(fit, sizes)
@@ -105,7 +108,8 @@ class ErrorMarking:
             splits = {part.cell: self.cuts(part.cell, tails[part], True) for part in parts if part.cell.is_divisible}
             cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
             if more or splits:
-                found.append((cells * math.comb(degree + more + d, d) ** 2.0, more, splits))
+                growth = math.comb(degree + more + d, d) / math.comb(degree + d, d)
+                found.append((cells * growth**2 * (1.0 - share + share * growth), more, splits))
         return min(found, key=lambda own: own[0])[1:] if found else (0, self.splits(fit, sizes)[0])
 
     def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:
@@ -129,12 +133,28 @@ class ErrorMarking:
         return [(axis, None if smooth else cell.beside_edges(axis)) for axis, _ in cuts if axis not in spared]
 
     def _seems_regular(self, fit: Fit) -> BoolArray:
-        """Return on which parts a solution does not look singular: where it is smooth, or where it is smooth nowhere.
+        """Return on which parts a solution does not look singular: where it is smooth, or became smoother than it was.
 
-        If no part is smooth, a singular landmark looks the same as waves that cells do not resolve yet.
+        On one tree, a singular landmark looks the same as waves that cells do not resolve yet.
         """
-        smooth = self.decay(fit).smooth
-        return smooth if smooth.any() else ~smooth
+        smooth, falls = self.decay(fit).smooth, self._falls_at(fit)
+        before = next((own for known, own in reversed(self._history) if len(known.parts) < len(fit.parts)), {})
+        regular = smooth.copy()
+        for number, part in enumerate(fit.parts):
+            marks = part.cell.corners
+            regular[number] |= all(falls[mark] < MOST * before.get(mark, math.inf) for mark in marks)
+        return regular
+
+    def _falls_at(self, fit: Fit) -> dict[Mark, float]:
+        """Return how the coefficients fall beside each landmark; kept for some solutions."""
+        known = next((own for one, own in self._history if one is fit), None)
+        if known is None:
+            decay, known = self.decay(fit), {}
+            ratios = (decay.last / np.where(decay.before > 0.0, decay.before, 1.0)).max(axis=1)
+            for part, ratio in zip(fit.parts, ratios.tolist(), strict=True):
+                known |= {mark: max(ratio, known.get(mark, 0.0)) for mark in part.cell.corners}
+            self._history = [*self._history[-2:], (fit, known)]
+        return known
 
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""
@@ -166,17 +186,15 @@ class ErrorMarking:
         sizes: FloatArray,
         goal: float = 1.0,
         most: float = math.inf,
-        towards: Mapping[Mark, int] | None = None,
         given: Splits | None = None,
     ) -> tuple[Cell, float]:
         """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 
-        One level halves the error at a crack tip, where it falls most slowly. ``towards`` are levels that are known to
-        be needed, ``given`` splits of which it is known that they pay.
+        One level halves the error at a crack tip, where it falls most slowly. ``given`` are splits of which it is
+        known that they pay.
         """
         splits, share = self.splits(fit, sizes, most) if given is None else (given, 1.0)
         root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
-        levels |= Counter(towards or {})
         for level in range(max(levels.values(), default=0)):
             cells, marks = leaves(root), {mark for mark, count in levels.items() if count > level}
             if len(cells) > len(fit.parts) + most:

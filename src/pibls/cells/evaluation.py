@@ -114,7 +114,7 @@ class Evaluation:
     state
         The state at which a nonlinear problem is linearised.
     share
-        Share of the load that is put in: of nonlinear terms, sources and data.
+        Share of the load that is put in: of sources, data, and nonlinear terms beside linear ones of higher order.
     diffusion
         Factor of the linear terms of second and higher order in nonlinear equations.
     problem, equations
@@ -201,16 +201,21 @@ class Evaluation:
         self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
     ) -> tuple[list[Term], FloatArray]:
         found = self.terms(statement, X, normals, slots)
+        form = statement.form
         # The unknown is the next state, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        source = self.share * np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        source = np.asarray(form.residual_function(X, normals, slots) - here)
         diffusion = self.diffusion if statement.is_equation else 1.0
         if self.share == diffusion == 1.0:
             return found, source
-        kinds = zip(found, statement.form.terms, statement.form.depends, strict=True)
-        factors = (
-            (own, self.share if depends else diffusion if term.order > 1 else 1.0) for own, term, depends in kinds
-        )
+        put_in = self.share
+        if put_in < 1.0 and form.is_quasilinear:
+            # An equation without its highest derivatives is none: only what it has at zero is put in.
+            source = source - (1.0 - put_in) * form.residual_function(X, normals, [np.zeros_like(own) for own in slots])
+            put_in = 1.0
+        kinds = zip(found, form.terms, form.depends, strict=True)
+        factors = ((own, put_in if depends else diffusion if term.order > 1 else 1.0) for own, term, depends in kinds)
+        source = put_in * source
         return [(*own[:2], own[2] * factor) for own, factor in factors], source
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:

@@ -196,6 +196,11 @@ class FactoredTree:
             lifted[batch] = batch.factor.lifted(batch.system, load)
         return self.up(lifted, sums)
 
+    def correction(self, left: dict[Batch, Load], found: Unknowns) -> tuple[Unknowns, float]:
+        """Return the change of unknowns that cancels the residuals they leave, and its size relative to theirs."""
+        change, norms = self.solved(left, found.sums), found.norms
+        return change, float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
+
     def up(self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None) -> Unknowns:
         """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
         rights, front = self.raised(lifted, sums)

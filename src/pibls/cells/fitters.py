@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,9 +90,16 @@ class LinearFitter:
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; a linear problem needs no start."""
         del near
+        return self._spent(self.solver.solve, root)
+
+    def prepare(self, root: Cell) -> Fit:
+        """Factorise a tree for right-hand sides that come later."""
+        return self._spent(self.solver.prepare, root)
+
+    def _spent(self, make: Callable[[Cell], Fit], root: Cell) -> Fit:
         before = self.solver.flops
         try:
-            return self.solver.solve(root)
+            return make(root)
         finally:
             self.budget.spend(self.solver.flops - before)
 

@@ -14,7 +14,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
-from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
+from pibls.cells.state import TreeState, Values, Weights, between, projected, squares, values_of
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
@@ -151,7 +151,7 @@ class NewtonFitter:
 
     def _norms(self, one: Weights | None, two: Weights) -> FloatArray:
         gaps = ((part, own if one is None else own - one[part]) for part, own in two.items())
-        return np.asarray(np.sqrt(sum(np.prod(part.half) * np.square(gap).sum(axis=1) for part, gap in gaps)))
+        return np.asarray(np.sqrt(sum(squares(self.layout, part, gap) for part, gap in gaps)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,11 +276,8 @@ class _TreeIteration:
 
     def size(self, full: Fit) -> float:
         """Return the L2 size of the solution in the units of the rows."""
-        squares = 0.0
-        for part, weights in full.weights.items():
-            units = self.rows.balance(part)[1]
-            squares += float(np.prod(part.half)) * float(np.square(weights / units[:, None]).sum())
-        return float(np.sqrt(squares)) or 1.0
+        units = ((part, own / self.rows.balance(part)[1][:, None]) for part, own in full.weights.items())
+        return float(np.sqrt(sum(squares(self.rows.layout, part, own).sum() for part, own in units))) or 1.0
 
     def _expected(self, step: float) -> float:
         """Return the expected length of the next step: Newton steps shrink quadratically."""
@@ -340,7 +337,7 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
     try:
         units = {part: rows.balance(part)[1] for part in state.weights}
         weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
-        squares = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
+        found = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
         pairs = [(part, face) for face in faces for part in (face.below, face.above)]
         sides = (
             block @ weights[part] - rows.traces.right(part, face)[:, 0]
@@ -349,13 +346,13 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
         for face, below, above in zip(faces, sides, sides, strict=True):
             # The best shared value is the mean.
             gap = float(np.square(below - above).sum()) / 4
-            squares[face.below] += gap
-            squares[face.above] += gap
+            found[face.below] += gap
+            found[face.above] += gap
         for statement in rows.averages:
             shares = ((rows.average(part, units[part], statement), own) for part, own in weights.items())
             missing = sum(float(row @ own + stated.factors @ stated.source) for (row, stated), own in shares)
-            for part in squares:
-                squares[part] += (missing / len(squares)) ** 2
+            for part in found:
+                found[part] += (missing / len(found)) ** 2
     finally:
         rows.state = before
-    return {part: float(np.sqrt(square)) for part, square in squares.items()}
+    return {part: float(np.sqrt(square)) for part, square in found.items()}

@@ -114,6 +114,19 @@ class Layout:
 
         return self._memory.recalled(("lower", part), [zero], made)[zero]
 
+    def triangle(self, part: CellPart) -> FloatArray:
+        """Return the matrix from weights to coefficients of functions that are orthonormal in a cut part; it is kept.
+
+        The first of these functions are combinations of the first functions of the cell.
+        """
+        zero = (0,) * self.reference.dimension
+
+        def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+            values = self.nodes(part, part.points, [zero])[zero]
+            return {zero: np.asarray(np.linalg.qr(values * np.sqrt(part.weights)[:, None], mode="r"))}
+
+        return self._memory.recalled(("triangle", part), [zero], made)[zero]
+
     def moments(
         self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]
     ) -> dict[MultiIndex, FloatArray]:

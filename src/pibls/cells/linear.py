@@ -10,12 +10,13 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import DEGREES, LinearFitter, degree_for
+from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver
-from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
+from pibls.cells.tree import Cell, leaves, refined, split_along_lines, split_at_planes
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
 from pibls.refinement import Course

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
+from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import affords_richer, next_cost, rate_on_trees, richer_work, room
+from pibls.cells.prices import affords_richer, is_cheaper_richer, next_cost, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
-from pibls.cells.tree import Cell, graded
+from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
@@ -70,14 +71,14 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            return self._early if self._early and self._early.status == Status.ILL_POSED else self._concluded(stop)
+            return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
             if not self.course.comparisons:
                 return self.unfinished(self.fitter.layout, fit, words)
-            return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
+            return self.concluded(stop or Stop(Reason.INTERRUPTED, words))
 
-    def _concluded(self, stop: Stop) -> Solution:
+    def concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
@@ -115,7 +116,7 @@ class Loop:
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
-        if met := not self.doubt and min(found.estimate, self._ahead(found).estimate) <= self.tol:
+        if met := not self.doubt and (found.estimate <= self.tol or self._ahead(found).estimate <= self.tol):
             self.doubt = self._unseen(found.fit if found.estimate <= self.tol else found.better)
         if not met or self.doubt or not self._is_settled(found):
             return False
@@ -236,7 +237,7 @@ class Loop:
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return False
         more, here = richer_work(self.fitter), len(found.fit.parts)
-        split = self._wanted(found.fit, sizes)
+        split = self.marker.wanted(found.fit, sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
         if more ** (steps + 1) * self.fitter.work(here, here) > finer or not affords_richer(
@@ -257,19 +258,14 @@ class Loop:
     def compare(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
-        richer = self._smooth > 0 or self._is_cheaper_richer(fit)
+        richer = self._smooth > 0 or is_cheaper_richer(
+            self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit)
+        )
         richer = richer and (not self.course.stages or affords_richer(self.fitter, self.course, fit))
         found = self._with_richer_cells(fit) if richer else None
         found = self._with_more_cells(fit) if found is None else found
         self.sensitivities.append(found.sensitivity)
         return self._magnified(found)
-
-    def _is_cheaper_richer(self, fit: Fit) -> bool:
-        """Return whether richer cells cost less than a finer tree, and give as reliable a comparison."""
-        sizes, cells = field_sizes(self.fitter.layout, fit), len(fit.parts)
-        new = self._wanted(fit, sizes)
-        cheaper = richer_work(self.fitter) * self.fitter.work(cells, cells) < self.fitter.work(cells + new, new)
-        return cheaper and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
         layout = self.fitter.layout
@@ -357,7 +353,7 @@ class Loop:
 
     def cost(self, found: Compared) -> Cost:
         """Return the cost of the next tree."""
-        wanted = self._wanted(found.latest, field_sizes(found.fit_layout, found.fit))
+        wanted = self.marker.wanted(found.latest, field_sizes(found.fit_layout, found.fit))
         return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
 
     @property
@@ -365,10 +361,6 @@ class Loop:
         """Whether further degrees and cells made a smooth solution worse twice in a row: round-off is reached."""
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
-
-    def _wanted(self, fit: Fit, sizes: FloatArray) -> int:
-        """Return how many more cells the error marking asks for."""
-        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes)[0].values())
 
     def _relative(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
         """Return a distance relative to the size of the solution, and record the largest distance at a point."""

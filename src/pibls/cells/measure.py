@@ -115,10 +115,12 @@ class Tails:
     def _operators(self) -> list[FloatArray]:
         return [self._coefficients[own] for own in self._rough(TAIL * self.reference.degree)]
 
-    def decay(self, parts: Sequence[CellPart], weights: FloatArray, values: Callable[[CellPart], FloatArray]) -> Decay:
+    def decay(
+        self, parts: Sequence[CellPart], weights: FloatArray, triangle: Callable[[CellPart], FloatArray]
+    ) -> Decay:
         """Return how the coefficients of fields on parts decay, given their weights, shape (parts, fields, functions).
 
-        ``values`` are the functions at the points of a cut part.
+        ``triangle`` is the matrix from weights of a cut part to coefficients of functions that are orthonormal in it.
         """
         roots = np.sqrt(np.prod([part.half for part in parts], axis=1))[:, None]
         last, before = (roots * np.linalg.norm(weights @ step.T, axis=-1) for step in self._steps)
@@ -126,18 +128,15 @@ class Tails:
         found = Decay(roots[:, :, None] * rough, last, before, roots * np.linalg.norm(weights, axis=-1), self._nothing)
         for number, part in enumerate(parts):
             if not part.whole:
-                self._measure_cut(found, number, part, values(part), weights[number])
+                self._measure_cut(found, number, triangle(part) @ weights[number].T)
         return found
 
-    def _measure_cut(self, found: Decay, number: int, part: CellPart, values: FloatArray, weights: FloatArray) -> None:
-        """Measure a field on a cut part by projections at its points: values outside the domain do not count."""
-        roots = np.sqrt(part.weights)[:, None]
+    def _measure_cut(self, found: Decay, number: int, coefficients: FloatArray) -> None:
+        """Measure a field on a cut part by orthonormal functions: values outside the domain do not count."""
         lower, low = (self._below(share) for share in (2 * TAIL - 1, TAIL))
-        basis, fields = np.linalg.qr(roots * values[:, :low])[0], roots * (values @ weights.T)
-        coefficients = basis.T @ fields
-        left = np.linalg.norm(fields - basis @ coefficients, axis=0)
-        found.last[number], found.before[number] = left, np.linalg.norm(coefficients[lower:], axis=0)
-        found.size[number], size = np.linalg.norm(fields, axis=0), np.linalg.norm(found.rough[number], axis=1)
+        left = np.linalg.norm(coefficients[low:], axis=0)
+        found.last[number], found.before[number] = left, np.linalg.norm(coefficients[lower:low], axis=0)
+        found.size[number], size = np.linalg.norm(coefficients, axis=0), np.linalg.norm(found.rough[number], axis=1)
         found.rough[number] *= (left / np.where(size > 0, size, 1.0))[:, None]
 
     def _below(self, share: float) -> int:

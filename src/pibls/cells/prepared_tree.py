@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from pibls.cells.branches import Branch
-from pibls.cells.compiled_tree import CompiledTree, IntArray, Leaves, Solved, Vectors
+from pibls.cells.compiled_leaves import IntArray, Leaves
+from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
 from pibls.cells.evaluation import Stated
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.local import by_singularity
@@ -22,9 +23,9 @@ from pibls.cells.solve import REFINEMENTS, Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.problem import Form
-from pibls.refinement.standards import NEGLIGIBLE
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
-__all__ = ["PreparedPair", "PreparedTree"]
+__all__ = ["PreparedPair", "PreparedTree", "units_of"]
 
 Values = Callable[[Stated], FloatArray]
 """Returns the sources of a statement at its points, one column per right-hand side."""
@@ -103,10 +104,13 @@ class PreparedTree:
     ----------
     solver, root
         The solver, and the tree.
+    tol
+        Tolerance of solutions: rounding below a slight share of it is not refined.
     """
 
     solver: TreeSolver
     root: Cell
+    tol: float
 
     def __post_init__(self) -> None:
         self._tree = CompiledTree.of(self.solver.factored(self.root))
@@ -115,9 +119,7 @@ class PreparedTree:
         ends = np.cumsum([0, *(len(own.points) for own in self.stated)]).tolist()
         starts = dict(zip(self.stated, ends, strict=False))
         self._equations = [_Equations.of(leaves, self.solver, starts) for leaves in self._tree.leaves]
-        self._units = [
-            _units(leaves, {branch: own.units for branch, own in rows.items()}) for leaves in self._tree.leaves
-        ]
+        self._units = [units_of(leaves, self.solver) for leaves in self._tree.leaves]
         self._singular = {branch: own for branch in rows if (own := by_singularity(branch.faces))}
 
     @property
@@ -162,6 +164,17 @@ class PreparedTree:
         found = self._refined(every, self._tree.solved(every))
         return None if found is None else (every, found)
 
+    @cached_property
+    def _is_exact(self) -> bool:
+        """Whether the factors alone are accurate enough, for sources that are random."""
+        sources = np.random.default_rng(len(self.stated)).standard_normal(
+            (sum(len(own.points) for own in self.stated), 1)
+        )
+        tree, first = self._tree, self._loads(sources)
+        unknowns, each = tree.solved(first)
+        change = tree.solved(tree.left(tree.completed(first), each), unknowns)
+        return tree.ratio(change[1], each) <= SLIGHT * self.tol
+
     def _loads(self, sources: FloatArray) -> Vectors:
         """Return the loads of equations and balances, from the sources at the points of all parts."""
         padded = np.concatenate([sources, np.zeros((1, sources.shape[1]))])
@@ -190,7 +203,8 @@ class PreparedTree:
         tree, first, (every, (unknowns, each)) = self._tree, self._loads(sources), known
         change, own = tree.solved(first)
         every = _sum(every, tree.completed(first))
-        found = self._refined(every, (unknowns + change, _sum(each, own)))
+        start = unknowns + change, _sum(each, own)
+        found = start if self._is_exact else self._refined(every, start)
         if found is None:
             return None
         return self._made(found[1], [np.sqrt((own * own).sum(axis=1)) for own in tree.left(every, found[1])])
@@ -216,11 +230,11 @@ def _sum(one: Vectors, two: Vectors) -> Vectors:
     return [own + other for own, other in zip(one, two, strict=True)]
 
 
-def _units(leaves: Leaves, units: dict[Branch, FloatArray]) -> FloatArray:
+def units_of(leaves: Leaves, solver: TreeSolver) -> FloatArray:
     """Return the units of weights, shape (systems, columns, 1, fields)."""
-    found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(next(iter(units.values())))))
+    found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(solver.rows.problem.field_names)))
     for number, column, branch in leaves.branches:
-        found[number, column] = units[branch] / math.sqrt(branch.sample.extent)
+        found[number, column] = solver.local.part_rows(branch.sample).units / math.sqrt(branch.sample.extent)
     return found
 
 
@@ -232,10 +246,10 @@ class PreparedPair:
     two: PreparedTree
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter) -> PreparedPair:
-        """Prepare the trees of a comparison, with the factors of the fitter that made it."""
+    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> PreparedPair:
+        """Prepare the trees of a comparison for a tolerance, with the factors of the fitter that made it."""
         pairs = (found.better_layout, found.better.root), (found.fit_layout, found.fit.root)
-        two, one = (PreparedTree(fitter.solver_of(layout), root) for layout, root in pairs)
+        two, one = (PreparedTree(fitter.solver_of(layout), root, tol) for layout, root in pairs)
         return cls(one, two)
 
     @cached_property

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
 from pibls.cells.outcome import Compared
 from pibls.cells.solve import Fit
+from pibls.checks import FloatArray
 from pibls.refinement import Cost, Course
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
+__all__ = ["affords_richer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -41,6 +43,13 @@ def richer_work(fitter: Fitter) -> float:
     """Return the work of cells with two degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
     return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** POWER)
+
+
+def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
+    """Return whether richer cells cost less than a finer tree, and give as reliable a comparison."""
+    cells, new = len(fit.parts), marker.wanted(fit, sizes)
+    cheaper = richer_work(fitter) * fitter.work(cells, cells) < fitter.work(cells + new, new)
+    return cheaper and marker.seems_smooth(fit, sizes)
 
 
 def next_cost(fitter: Fitter, course: Course[Any], found: Compared, wanted: int, *, is_smooth: bool) -> Cost:

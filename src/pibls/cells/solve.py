@@ -138,17 +138,19 @@ class TreeSolver:
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
+        fit = self.prepare(root)
+        return self._solved(lambda tree: tree.loads).side(0) if fit.parts else fit
+
+    def prepare(self, root: Cell) -> Fit:
+        """Factorise a tree, and return its parts without a solution."""
         joined = self.branches.work
         self._root, self._branches = root, self.branches.of(root)
-        if not self._branches:
-            self._tree = None
-            return Fit(root, (), {})
-        self._tree = self._factorised(self._factors)
-        fit = self._solved(lambda tree: tree.loads)
+        self._tree = self._factorised(self._factors) if self._branches else None
+        parts = tuple(branch.sample for branch in self._branches if not branch.halves)
         if self.branches.work > joined:
-            self._last = len(fit.parts), self.branches.work - joined
-        self.local.keep(fit.parts)
-        return fit.side(0)
+            self._last = len(parts), self.branches.work - joined
+        self.local.keep(parts)
+        return Fit(root, parts, {}, unknowns=len(parts) * self.rows.width)
 
     def again(self, sources: Sources) -> Fit:
         """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
@@ -303,8 +305,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
         return None
     left = tree.left(loads, found)
     for _ in range(REFINEMENTS):
-        change, norms = tree.solved(left, found.sums), found.norms
-        ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
+        change, ratio = tree.correction(left, found)
         if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
             return None
         found = found.changed(change)

@@ -19,7 +19,7 @@ from pibls.features import MultiIndex
 from pibls.features.reference import ReferenceNetwork
 from pibls.refinement import SMALLEST
 
-__all__ = ["TreeState", "between", "missed", "projected", "values_of"]
+__all__ = ["TreeState", "between", "missed", "projected", "squares", "values_of"]
 
 Values = Callable[[CellPart, FloatArray], FloatArray]
 Weights = Mapping[CellPart, FloatArray]
@@ -81,6 +81,17 @@ def missed(layout: Layout, weights: Weights, values: Values) -> float:
         gaps += part.weights @ np.square(wanted - part_values(layout.reference, part, own, part.points))
         sizes += part.weights @ np.square(wanted)
     return float(np.sqrt(gaps / np.where(sizes > 0, sizes, 1.0)).max())
+
+
+def squares(layout: Layout, part: CellPart, weights: FloatArray) -> FloatArray:
+    """Return the integrals of the squares of functions over a part, each given by a row of weights.
+
+    What functions are in the rest of the box around a part that is cut, nothing determines.
+    """
+    if part.whole:
+        return np.asarray(part.extent * np.square(weights).sum(axis=1))
+    zero = (0,) * layout.reference.dimension
+    return np.asarray(part.weights @ np.square(layout.nodes(part, part.points, [zero])[zero] @ weights.T))
 
 
 @lru_cache(maxsize=16)

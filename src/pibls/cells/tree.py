@@ -19,11 +19,10 @@ from pibls.quadrature.roots import CLOSE, ROUNDING
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, PLAIN
 
-__all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
+__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
 _BESIDE = (math.sqrt(2.0) - 1.0) ** 2  # best ratio of neighbouring cells near any power of the distance (Gui, Babuška)
-_AROUND = (1.5, 2.0, 3.0)  # largest side of a cell beside a small surface, by its half extents or the distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +116,31 @@ class Cell:
         >>> [cell.beside_edges(axis) for axis in range(3)] == [_BESIDE, _BESIDE, None]
         True
         """
-        points = self.marks[np.isfinite(self.marks).sum(axis=1) > 2] if len(self.marks) else self.marks
+        return self._beside(axis, 3, _BESIDE)
+
+    @property
+    def size_at_corners(self) -> float:
+        """Its largest side across the edges at its corners."""
+        return float(self.size[self.axes_to_corners].max())
+
+    def cuts_to_corners(self) -> list[tuple[int, float | None]]:
+        """Return the cuts that leave a quarter of it at its corners, if these lie at its ends; else halves.
+
+        >>> Cell(np.zeros(2), np.ones(2), marks=np.array([[1.0, 0.5]])).cuts_to_corners()
+        [(0, 0.75), (1, None)]
+        """
+        return [(axis, self._beside(axis, 2, MOST**2)) for axis in self.axes_to_corners]
+
+    def _beside(self, axis: int, least: int, share: float) -> float | None:
+        """Return where to cut off a share at one end, if edges, or marks with so many coordinates, lie only there."""
+        points = self.marks[np.isfinite(self.marks).sum(axis=1) >= least] if len(self.marks) else self.marks
         every = [own for own in (self.edges, self.ridges, np.stack([points, points], axis=1)) if len(own)]
         lines = np.concatenate(every) if every else np.empty((0, 2, len(self.low)))
         low, high, room = float(self.low[axis]), float(self.high[axis]), CLOSE * float(self.size[axis])
         at_low, at_high = (bool((np.abs(lines[:, :, axis] - end) < room).all(axis=1).any()) for end in (low, high))
         if at_low == at_high:
             return None
-        return low + _BESIDE * (high - low) if at_low else high - _BESIDE * (high - low)
+        return low + share * (high - low) if at_low else high - share * (high - low)
 
     def edge_inside(self) -> tuple[int, float] | None:
         """Return axis and position of the cut along an edge inside it that is farthest from its sides, or None."""
@@ -281,38 +297,6 @@ def split_along_lines(root: Cell) -> Cell:
     while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.edge_inside()) is not None}:
         root = refined(root, cuts)
     return root
-
-
-def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: float) -> Cell:
-    """Return a tree whose cells shrink towards small surfaces, given by centres and half extents.
-
-    A half extent is infinite along an axis on which the surface is not small. If there would be more than ``most``
-    cells, they shrink less, or not at all.
-
-    >>> tree = graded(Cell(np.zeros(2), np.ones(2)), np.array([[0.25, 0.5]]), np.array([[0.125, np.inf]]), 10)
-    >>> [leaf.high.tolist() for leaf in leaves(tree)]
-    [[0.125, 1.0], [0.25, 1.0], [0.4375, 1.0], [0.625, 1.0], [1.0, 1.0]]
-    """
-    for around in _AROUND if len(middles) else ():
-        found = root
-        while len(leaves(found)) <= most:
-            cuts = {leaf: [cut] for leaf in leaves(found) if (cut := _towards(leaf, middles, halves, around))}
-            if not cuts:
-                return found
-            found = refined(found, cuts)
-    return root
-
-
-def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float) -> tuple[int, float | None] | None:
-    """Return axis and position (None: middle) of the cut of a cell that is too large beside a small surface."""
-    gaps = np.maximum(np.maximum(cell.low - middles, middles - cell.high), 0.0)
-    far = np.linalg.norm(np.where(np.isfinite(halves), gaps, 0.0), axis=1, keepdims=True)
-    over = np.where(cell.size > around * (1.0 + CLOSE) * np.maximum(far, halves), cell.size, 0.0)
-    if not over.any():
-        return None
-    thing, axis = np.unravel_index(over.argmax(), over.shape)
-    at, room = float(middles[thing, axis]), CLOSE * cell.size[axis]
-    return int(axis), at if cell.low[axis] + room < at < cell.high[axis] - room else None
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:

@@ -38,11 +38,12 @@ from pibls.solution.sizes import field_scales
 
 
 class ComparedRuns(NamedTuple):
-    """A solution, a better one, and the estimated error of the first."""
+    """A solution, a better one, and the estimated errors of both."""
 
     run: CellRun
     better: CellRun
     estimate: float
+    left: float = np.inf
 
 
 class RunModes(NamedTuple):
@@ -58,6 +59,10 @@ class RunModes(NamedTuple):
         The error in space.
     smooth
         On which parts all modes are smooth.
+    told
+        Which fields have modes.
+    rest
+        The largest relative size of the other fields.
     """
 
     fit: Fit
@@ -65,6 +70,8 @@ class RunModes(NamedTuple):
     marker: ErrorMarking
     expected: float
     smooth: BoolArray
+    told: BoolArray
+    rest: float
 
     @classmethod
     def of(cls, run: CellRun) -> RunModes:
@@ -79,16 +86,18 @@ class RunModes(NamedTuple):
         roots, sizes, kept = np.sqrt(shares), run.stages.sizes(every).reshape(len(times), -1), []
         means = np.sqrt(shares @ sizes**2)
         scales = field_scales(run.stages.resolvent.problem, means)
-        told = np.flatnonzero(means >= scales).tolist()
-        for number in told:
+        told = (means >= SLIGHT * scales) | (means.max() == 0.0)
+        rest = float((means / scales)[~told].max(initial=0.0))
+        for number in np.flatnonzero(told).tolist():
             own = every[:, number :: len(means)] * roots[:, None]
-            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", own, own))
-            turn = turn[:, np.sqrt(strength) > PLAIN * np.sqrt(strength[0])]
+            unit = own / (means[number] or 1.0)
+            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", unit, unit))
+            turn = turn[:, np.sqrt(strength) >= PLAIN * np.sqrt(strength[0])]
             kept.append(np.einsum("ptm,tk->pkm", own, turn))
         weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))
         fit, scales = replace(whole, weights=weights), np.repeat(scales[told], [own.shape[1] for own in kept])
         marker = ErrorMarking(run.stages.layout)
-        return cls(fit, scales, marker, marker.expected(fit, scales), marker.decay(fit).smooth)
+        return cls(fit, scales, marker, marker.expected(fit, scales), marker.decay(fit).smooth, told, rest)
 
 
 @dataclass(eq=False)
@@ -102,7 +111,7 @@ class CellEvolution:
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
     _excess: float = 1.0  # how much larger the error of the last solution was than coefficients and steps tell
-    _known: tuple[CellRun, RunModes] | tuple[None, None] = (None, None)  # the main modes of the last solution
+    _known: dict[CellRun, RunModes] = field(default_factory=dict)  # the main modes of solutions
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
@@ -129,17 +138,20 @@ class CellEvolution:
             better = along(stages, shortened(here.breaks, 1.0 / FALLS))
         if better.ended:
             return ComparedRuns(here, better, np.inf)
-        gap = apart(here, better)
+        gaps = apart(here, better)
+        gap = float(gaps.max())
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        if (expected := self._modes(here).expected + here.drift) > 0.0:
-            self._excess = max(gap / expected, 1.0)
+        self._excess = self._exceeded(here, gaps)
         late = _left_in_time(here, better, gap)
         richer = layout is not here.stages.layout
-        found = ComparedRuns(here, better, (gap if richer else extrapolated(gap, fall, FALLS)) + late)
-        if found.estimate > self.tol and (left := min(self._left() + late, self._foreseen(better, gap))) <= self.tol:
+        estimate = (gap if richer else extrapolated(gap, fall, FALLS)) + late
+        if estimate <= self.tol:
+            return ComparedRuns(here, better, estimate)
+        left = min(self._left() + late, self._foreseen(better, here, gaps))
+        if left <= self.tol:
             return ComparedRuns(better, here, left)
-        return found
+        return self._vouched(better) or ComparedRuns(here, better, estimate, left)
 
     def _left(self) -> float:
         """Return the error of the better one of two solutions, if solutions came steadily closer over three trees."""
@@ -148,18 +160,41 @@ class CellEvolution:
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
 
-    def _foreseen(self, better: CellRun, gap: float) -> float:
+    def _exceeded(self, run: CellRun, gaps: FloatArray) -> float:
+        """Return how much larger the error of a solution is than its coefficients and steps tell."""
+        modes = self._modes(run)
+        expected = modes.expected + run.drift
+        return max(float(gaps[modes.told].max()) / expected, 1.0) if expected > 0.0 else 1.0
+
+    def _foreseen(self, better: CellRun, other: CellRun, gaps: FloatArray) -> float:
         """Return the error of the better one of two solutions, as its coefficients and steps tell.
 
-        If those of the other solution told too little, these do so, too. One comparison vouches for two digits.
+        If those of the other solution told too little, these do so, too. One comparison vouches for two digits. Fields
+        that are almost zero are errors.
         """
-        return max(self._excess * (self._modes(better).expected + better.drift), SLIGHT * gap)
+        modes, excess = self._modes(better), self._exceeded(other, gaps)
+        return max(excess * (modes.expected + better.drift), modes.rest, SLIGHT * float(gaps.max()))
+
+    def _vouched(self, better: CellRun) -> ComparedRuns | None:
+        """Compare a solution that promises to be accurate enough with one by cells of two degrees less.
+
+        The solution before may be too far from it to vouch for it; one by richer cells would cost many times as much.
+        """
+        if self._modes(better).expected + better.drift > self.tol:
+            return None
+        layout = better.stages.layout.enriched(-2)
+        stages = CellStages(self.resolvent, layout, better.stages.root, self.budget, better.stages.tol)
+        poorer = along(stages, shortened(better.breaks, FALLS))
+        if poorer.ended:
+            return None
+        left = self._foreseen(better, poorer, apart(poorer, better))
+        return ComparedRuns(better, poorer, left) if left <= self.tol else None
 
     def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
         """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
-        fit, sizes, marker, _, smooth = self._modes(here)
+        fit, sizes, marker, _, smooth, *_ = self._modes(here)
         layout = here.stages.layout
-        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess)
+        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess, here.stages.share_of_factors)
         richer = layout.enriched(more) if more else layout
         rough = [part.volume for part, own in zip(fit.parts, smooth, strict=True) if not own]
         if sum(rough) > MOST * layout.volume:
@@ -169,13 +204,11 @@ class CellEvolution:
         goal = min(self.tol / max(last, self.tol), 1.0)
         return richer, marker.refined(fit, sizes, goal, given=splits)[0]
 
-    def _modes(self, here: CellRun) -> RunModes:
-        """Return the main modes of a solution; kept for the last one."""
-        known, found = self._known
-        if known is not here or found is None:
-            found = RunModes.of(here)
-            self._known = here, found
-        return found
+    def _modes(self, run: CellRun) -> RunModes:
+        """Return the main modes of a solution, which are kept."""
+        if run not in self._known:
+            self._known[run] = RunModes.of(run)
+        return self._known[run]
 
     def stage(self, found: ComparedRuns) -> Stage:
         """Return the record of a comparison."""
@@ -196,8 +229,9 @@ class CellEvolution:
         return None
 
     def cost(self, found: ComparedRuns) -> Cost:
-        """Return the cost of the next comparison."""
-        return Cost("a finer tree of cells", 2.0 * found.better.operations, 2.0 * found.better.stages.memory)
+        """Return the cost of the next comparison, which grows as it did, but twofold at most as a rule."""
+        growth = min(found.better.operations / found.run.operations, 2.0)
+        return Cost("a finer tree of cells", growth * found.better.operations, 2.0 * found.better.stages.memory)
 
     def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
@@ -242,6 +276,8 @@ def evolve_on_cells(problem: Problem, tol: float, seed: int, budget: Budget, rep
         run = search.first(_first_step(resolvent, tol))
         stop = refine(search, run, course)
         found = course.best if np.isfinite(course.best.estimate) else course.comparisons[-1]
+        if found.left < found.estimate:
+            found = ComparedRuns(found.better, found.run, found.left)
         return _told(search, found, stop)
 
 

@@ -16,7 +16,7 @@ from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_stages import CellStages, Step, side_by_side
 from pibls.evolution.radau import left_out, times_within
 from pibls.evolution.rational import ORDER
-from pibls.refinement.standards import FALLS, MOST
+from pibls.refinement.standards import FALLS
 from pibls.solution.evolved import piecewise
 from pibls.solution.evolved_cells import EvolvedCells
 from pibls.solution.sizes import field_scales
@@ -92,6 +92,11 @@ class _Following:
         self.breaks.append(until)
         self.pieces.append(step.series)
 
+    @property
+    def is_boundless(self) -> bool:
+        """Whether the solution is so large that squares might soon be no numbers any more."""
+        return not bool((self.reach < np.finfo(np.float64).max ** 0.25).all())
+
     def run(self, *, ended: str = "") -> CellRun:
         """Return the run as far as it was made, and why it ends there."""
         if not self.pieces:
@@ -105,6 +110,7 @@ class _Following:
 def follow(stages: CellStages, h: float) -> CellRun:
     """Follow an evolution by steps as long as the tolerance allows, the first of about a given length."""
     course, (time, last), failed = _Following(stages), stages.resolvent.limits, (np.inf, np.inf)
+    lost = 0.0  # work of steps of this length that longer ones would have saved
     h = (last - time) / math.ceil((last - time) / h)
     while time < last:
         if h < SETTINGS.cut * (last - stages.resolvent.limits[0]):
@@ -121,15 +127,18 @@ def follow(stages: CellStages, h: float) -> CellRun:
         longer = wanted(h, error, failed)
         # An error that shorter steps do not lower is that of cells.
         if 1.0 < error < FALLS * failed[1]:
-            h, failed = (last - time) / math.ceil((last - time) / min(longer, h / 2)), (h, error)
+            h, failed, lost = (last - time) / math.ceil((last - time) / min(longer, h / 2)), (h, error), 0.0
             continue
         left = round((last - time) / h) - 1
         time, failed = (time + h if left else last), (np.inf, np.inf)
         course.accept(step, time, lasting)
+        if course.is_boundless:
+            return course.run(ended=f"the solution grows beyond all bounds near t = {time:.4g}")
         steps = math.ceil((last - time) / longer)
-        # Longer steps need factors of their own, which must pay.
-        if steps <= MOST * left and (left - steps) * stages.step_work > stages.factor_work:
-            h = (last - time) / steps
+        lost += max(1.0 - h / longer, 0.0) * stages.step_work
+        # Longer steps need factors of their own, which must pay. If they soon could be longer still, waiting pays, too.
+        if min(lost, (left - steps) * stages.step_work) > stages.factor_work:
+            h, lost = (last - time) / steps, 0.0
     return course.run()
 
 
@@ -155,6 +164,8 @@ def along(stages: CellStages, breaks: FloatArray) -> CellRun:
         if step is None:
             return course.run(ended=f"no step converges near t = {start:.4g}")
         course.accept(step, until, course.lasting_error(step, h)[0])
+        if course.is_boundless:
+            return course.run(ended=f"the solution grows beyond all bounds near t = {until:.4g}")
     return course.run()
 
 
@@ -173,10 +184,10 @@ def shortened(breaks: FloatArray, factor: float) -> FloatArray:
     return np.concatenate(found)
 
 
-def apart(coarse: CellRun, fine: CellRun) -> float:
-    """Return the relative L2 distance of two solutions over space and time, that of the worst field."""
+def apart(coarse: CellRun, fine: CellRun) -> FloatArray:
+    """Return the relative L2 distance of each field of two solutions, over space and time."""
     times, shares = fine.sample()
     one, two = coarse.fit(times), fine.fit(times)
     gaps, sizes, _ = distances(coarse.stages.layout, one, fine.stages.layout, two)
     errors, own = (np.sqrt(shares @ np.square(values.reshape(len(times), -1))) for values in (gaps, sizes))
-    return float((errors / field_scales(coarse.stages.resolvent.problem, own)).max())
+    return np.asarray(errors / field_scales(coarse.stages.resolvent.problem, own))

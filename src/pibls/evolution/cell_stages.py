@@ -108,6 +108,7 @@ class CellStages:
     tol: float
     _factors: dict[float, _Factors] = field(default_factory=dict)
     linearisations: int = 0
+    _works: tuple[float, float] = (0.0, 0.0)  # of all factors so far, and of all steps
     _remainders: Remainders | None = None
     _fewest: int = 0  # iterations of the first step after a linearisation
     _excess: float = 0.0  # work of all iterations beyond that number since then
@@ -121,11 +122,6 @@ class CellStages:
         """The parts of all cells, in order."""
         return tuple(self.layout.parts_of(leaves(self.root)))
 
-    @cached_property
-    def _grams(self) -> list[FloatArray | None]:
-        """Roots of the Gram matrices of the functions of cut parts, inside the domain; None for whole parts."""
-        return [None if part.whole else np.asarray(np.linalg.qr(self._rooted(part), mode="r")) for part in self.parts]
-
     def _rooted(self, part: CellPart) -> FloatArray:
         """Return the functions of a part at its points, times roots of weights."""
         zero = (0,) * len(part.half)
@@ -134,9 +130,11 @@ class CellStages:
     def sizes(self, weights: FloatArray) -> FloatArray:
         """Return the L2 size of each field, from weights of shape (parts, fields, functions)."""
         squares = np.zeros(weights.shape[1])
-        for part, own, root in zip(self.parts, weights, self._grams, strict=True):
-            rooted = np.sqrt(np.prod(part.half)) * own if root is None else own @ root.T
-            squares += np.square(rooted).sum(axis=1)
+        whole = np.array([part.whole for part in self.parts])
+        halves = np.array([np.prod(part.half) for part in self.parts])
+        squares += halves[whole] @ np.square(weights[whole]).sum(axis=2)
+        for number in np.flatnonzero(~whole).tolist():
+            squares += np.square(weights[number] @ self.layout.triangle(self.parts[number]).T).sum(axis=1)
         return np.sqrt(squares)
 
     def scales(self, sizes: FloatArray) -> FloatArray:
@@ -170,10 +168,20 @@ class CellStages:
         evaluated = 0.0 if self._remainders is None else self._remainders.work(ORDER)
         return ORDER * next(reversed(self._factors.values())).solves.work + evaluated
 
+    def _spend(self, factors: float, steps: float) -> None:
+        """Count work."""
+        self._works = self._works[0] + factors, self._works[1] + steps
+        self.budget.spend(factors + steps)
+
+    @property
+    def share_of_factors(self) -> float:
+        """Share of factors in the work so far."""
+        return self._works[0] / sum(self._works)
+
     @property
     def memory(self) -> float:
         """Bytes held by all factors."""
-        return sum(8.0 * own.solves.tree.numbers for own in self._factors.values())
+        return sum(8.0 * own.solves.numbers for own in self._factors.values())
 
     def affords(self, h: float) -> bool:
         """Tell whether the budget allows a step of a length."""
@@ -193,8 +201,9 @@ class CellStages:
             if rest is not None:
                 state = TreeState(self.layout, dict(zip(self.parts, rest.weights, strict=True)))
             solver = TreeSolver(Rows(self.layout.restated(problem), state))
-            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts))
-            self.budget.spend(solver.flops)
+            accuracy = SETTINGS.stage_share * self.tol / np.abs(step_weights()[0]).sum()
+            solves = Repeated(solver, self.root, self.parts, self._columns(z, pasts), accuracy)
+            self._spend(solver.flops, 0.0)
             self._factors[h] = _Factors(z, h, solves, pasts, self.resolvent.problem.domain.coordinates[-1])
         return self._factors[h]
 
@@ -318,7 +327,7 @@ class CellStages:
             for order in range(1, states.shape[1]):
                 new[:, order] = factors.z * (new[:, order - 1] - before[:, order - 1])
             every.append(new)
-        self.budget.spend(self.step_work)
+        self._spend(0.0, self.step_work)
         return np.stack(every)
 
     def _step(self, stacked: FloatArray) -> Step:

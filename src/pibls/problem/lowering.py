@@ -121,6 +121,11 @@ class Form:
         """Whether all coefficients are numbers."""
         return all(function.constant is not None for function in self.coefficient_functions)
 
+    @property
+    def is_quasilinear(self) -> bool:
+        """Whether the coefficients of all derivatives of the highest order depend on fields."""
+        return all(d for term, d in zip(self.terms, self.depends, strict=True) if term.order == self.order)
+
     @cached_property
     def depends(self) -> tuple[bool, ...]:
         """Which coefficients depend on the unknowns."""

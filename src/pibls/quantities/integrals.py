@@ -122,7 +122,10 @@ class Integrals:
         own, other = (np.bincount(fine.box, fine.weights * values, count) for values in both)
         size = np.bincount(fine.box, np.abs(fine.weights * both[0]), count)
         gap = np.abs(own - np.bincount(coarse.box, coarse.weights * rough, count))
-        return np.stack([own, other, size, gap, np.bincount(fine.box, fine.weights, count), size])
+        measure, less = (np.bincount(rule.box, rule.weights, count) for rule in (fine, coarse))
+        # Rules that agree by chance on an expression differ in the size of the place.
+        missed = size * np.abs(measure - less) / np.where(measure > 0.0, measure, 1.0)
+        return np.stack([own, other, size, np.maximum(gap, missed), measure, size])
 
     def _placed(self, nodes: RulePoints) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
         """Return points, normals and the ways inwards."""

@@ -31,11 +31,6 @@ class Turned(Factor):
         some = super().taken(which)
         return Turned(some.triangle, some.coupling, some.front, tuple(self.reflectors[k] for k in which))
 
-    def spelt_out(self) -> Factor:
-        """Return the same with rotations as matrices, for many right-hand sides one after the other."""
-        turns = np.stack([lapack.dorgqr(*own, 64 * len(own[1]))[0].T for own in self.reflectors])
-        return SpeltOut(self.triangle, self.coupling, self.front, turns)
-
     def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
         count, given, sides = right.shape
@@ -50,23 +45,6 @@ class Turned(Factor):
         """Return the same for leaves."""
         del system
         return self.up(np.concatenate([load.equation, load.rows, load.heavy], axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class SpeltOut(Factor):
-    """Branches whose rows are rotated by matrices."""
-
-    turns: FloatArray
-
-    @property
-    def size(self) -> int:
-        """How many numbers it holds."""
-        return super().size + self.turns.size
-
-    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
-        found = self.turns[:, :, : right.shape[1]] @ right
-        return found[:, : self.own], found[:, self.own :]
 
 
 def _turned(columns: FloatArray, scales: FloatArray, right: FloatArray) -> FloatArray:

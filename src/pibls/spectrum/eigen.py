@@ -12,17 +12,19 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
+from pibls.cells.grading import approached
 from pibls.cells.linear import start_of
 from pibls.cells.outcome import Compared, solution_of
+from pibls.cells.prices import is_cheaper_richer, room
 from pibls.cells.solve import TreeSolver
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, refined
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, POINTS, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, POINTS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import SPARE, Modes, modes_of
@@ -77,7 +79,7 @@ class _ComparedModes:
 
 
 @dataclass(eq=False)
-class _EigenSearch:
+class EigenSearch:
     """Eigenvalues as a discretisation: compare with richer cells or a finer tree, split where modes are rough."""
 
     pencil: Pencil
@@ -95,11 +97,9 @@ class _EigenSearch:
 
         The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
         """
-        fit = linear.fit(root, None)
+        fit = linear.prepare(root)
         known = near if self._gaps else None
-        # Trees that are refined once more are closer to each other, by the square at best.
-        tol = max(self.tol, self._gaps[-1] ** 2 if self._gaps else 0.0)
-        return modes_of(self.pencil, linear, fit, self.shift, self.number, tol, self.seed, known)
+        return modes_of(self.pencil, linear, fit, self.shift, self.number, self.tol, self.seed, known)
 
     @property
     def marker(self) -> ErrorMarking:
@@ -108,42 +108,53 @@ class _EigenSearch:
 
     def compare(self, here: Modes) -> _ComparedModes:
         """Compare eigenvalues with those by richer cells where eigenfunctions are smooth, else on a finer tree."""
-        smooth = self._is_resolved(here) and self.marker.is_smooth(here.as_fields)
+        fit, marker, most = here.as_fields, self.marker, room(self.linear, self.course, here.fit)
+        sizes = np.ones(len(fit.weights[fit.parts[0]]))
+        smooth = marker.is_smooth(fit) or is_cheaper_richer(self.linear, marker, fit, sizes)
         richer = self.linear.richer() if smooth else None
         if richer is not None and richer.layout.reference.degree <= highest_degree(richer.layout.reference.dimension):
-            return self._pair(here, self.modes(richer, here.fit.root, here))
-        fit = here.as_fields
-        last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
-        goal = min(self.tol / max(last, self.tol), 1.0)
-        sizes = np.ones(len(next(iter(fit.weights.values()))))
-        root, _ = self.marker.refined(fit, sizes, goal, towards=self._levels(here))
-        return self._pair(here, self.modes(self.linear, root, here))
+            return self.paired(here, self.modes(richer, fit.root, here))
+        root = refined(fit.root, marker.splits(fit, sizes, most)[0])
+        root = approached(root, self._at_corners(marker, here), len(fit.parts) + most)
+        return self.paired(here, self.modes(self.linear, self.linear.layout.trimmed(root), here))
 
-    def _levels(self, here: Modes) -> dict[Mark, int]:
-        """Return the levels towards each landmark after which its cells leave no residual above the tolerance.
+    def _at_corners(self, marker: ErrorMarking, here: Modes) -> dict[Mark, float]:
+        """Return the sizes of cells at corners after which these leave no residual above the tolerance.
 
-        How much of it a level leaves is known from the tree before: half at most, as at a crack tip.
+        It falls with the size at least, as at a crack tip. Where eigenfunctions are smooth, one cut is enough; where
+        not, it is the least, so that the next tree shows what is left.
         """
-        before = _at_landmarks(self.course.comparisons[-1].modes) if self.course.comparisons else {}
-        found, least = {}, NEGLIGIBLE * self.tol
-        for mark, (left, size) in _at_landmarks(here).items():
-            known, coarse = before.get(mark, (0.0, size))
-            if coarse > size and left > least:
-                falls = math.log2(max(known / left, 1.0)) / math.log2(coarse / size)
-                found[mark] = math.ceil(math.log2(left / least) / max(falls, 1.0))
-        return found
+        fit, least, scales = here.as_fields, NEGLIGIBLE * self.tol, self._scales(here)
+        left, sizes, rough = dict[Mark, float](), dict[Mark, float](), set[Mark]()
+        for part, smooth in zip(fit.parts, marker.decay(fit).smooth, strict=True):
+            # A cell with several corners does not show which one leaves much.
+            alone = len(part.cell.corners) == 1
+            own = float((here.residuals[part] / scales).max()) if alone else 0.0
+            for corner in part.cell.corners:
+                sizes[corner] = min(sizes.get(corner, math.inf), part.cell.size_at_corners)
+                left[corner] = math.hypot(left.get(corner, 0.0), own)
+            rough |= set() if smooth else part.cell.corners
+        shares = {corner: least / max(own, least) for corner, own in left.items()}
+        return {
+            corner: size * (min if corner in rough else max)(shares[corner], MOST) for corner, size in sizes.items()
+        }
 
-    def _pair(self, here: Modes, better: Modes) -> _ComparedModes:
-        gaps = _matched(here.values, better.values)
-        scales = np.abs(better.values - self.shift)
+    def _scales(self, modes: Modes) -> FloatArray:
+        """Return the sizes of eigenvalues, or their distances from the shift where these are larger."""
+        return np.asarray(np.maximum(np.abs(modes.values), np.abs(modes.values - self.shift)))
+
+    def paired(self, here: Modes, better: Modes) -> _ComparedModes:
+        """Return eigenvalues beside better ones, with the errors of these."""
+        scales, gaps = self._scales(better), _matched(here.values, better.values)
         gap = float((gaps / scales).max(initial=0.0))
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else 0.0
         self._gaps.append(gap)
         # The better ones have errors, too, which fall as they did before.
-        errors = np.maximum(gaps * max(1.0, extrapolated(1.0, fall, FALLS) - 1.0), better.missed * scales)
-        errors = np.maximum(errors, ROUNDING * np.abs(better.values))
-        estimate = float((errors / scales).max(initial=0.0))
-        return _ComparedModes(here, better, errors, estimate)
+        beyond = max(1.0, extrapolated(1.0, fall, FALLS) - 1.0)
+        # The residual of an eigenfunction is an error of its eigenvalue, if eigenfunctions are at right angles.
+        floors = better.missed * np.abs(better.values - self.shift), better.left, ROUNDING * np.abs(better.values)
+        errors = np.maximum.reduce([gaps * beyond, *floors])
+        return _ComparedModes(here, better, errors, float((errors / scales).max(initial=0.0)))
 
     def stage(self, found: _ComparedModes) -> Stage:
         """Return the record of a comparison."""
@@ -153,11 +164,7 @@ class _EigenSearch:
 
     def is_met(self, found: _ComparedModes) -> bool:
         """Tell whether all eigenvalues are within the tolerance, and eigenfunctions fulfil their equations."""
-        return found.estimate <= self.tol and self._is_resolved(found.better)
-
-    def _is_resolved(self, modes: Modes) -> bool:
-        """Tell whether residuals are as small as those of a solution: else richer cells may agree on a wrong value."""
-        return modes.residual <= self.tol / SLIGHT
+        return found.estimate <= self.tol
 
     def limit(self, found: _ComparedModes) -> Stop | None:
         """Return that rounding is all that is left, where finer trees are worse twice in a row."""
@@ -198,8 +205,8 @@ def eigen(
     near
         Find those nearest to this number; left out, those with the smallest real part.
     tol
-        Largest error of an eigenvalue, relative to its distance from the point that they are searched from, which lies
-        at ``near`` or below the spectrum.
+        Largest error of an eigenvalue, relative to its size, or to its distance from the point that they are searched
+        from if that is larger. This point lies at ``near`` or below the spectrum.
     seed, budget
         As in :func:`~pibls.solve`.
 
@@ -230,12 +237,12 @@ def eigen(
 
 def _begun(
     pencil: Pencil, shift: float, near: complex | None, number: int, tol: float, seed: int, budget: Budget
-) -> tuple[_EigenSearch, Modes]:
+) -> tuple[EigenSearch, Modes]:
     """Return a search at a shift, and the eigenvalues on its first tree."""
     start = start_of(pencil.at(shift), tol, budget, seed)
     linear = LinearFitter(TreeSolver(start.data.rows), budget)
     course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
-    search = _EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
+    search = EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
 
 
@@ -287,16 +294,6 @@ def _matched(values: Any, better: Any) -> FloatArray:
     return found
 
 
-def _at_landmarks(modes: Modes) -> dict[Mark, tuple[float, float]]:
-    """Return the residual in the cells at each landmark that is alone there, and the size of the smallest one."""
-    found: dict[Mark, tuple[float, float]] = {}
-    for part, own in modes.residuals.items():
-        for mark in part.cell.corners if len(part.cell.corners) == 1 else ():
-            left, size = found.get(mark, (0.0, math.inf))
-            found[mark] = math.hypot(left, float(np.linalg.norm(own))), min(size, float(part.cell.size.max()))
-    return found
-
-
 def _apart(found: _ComparedModes, same: float) -> FloatArray:
     """Return how far eigenfunctions are from those on the coarser tree, in the mean square.
 
@@ -313,7 +310,7 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
     return np.array(apart)
 
 
-def _told(search: _EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
+def _told(search: EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
     """Return the better eigenvalues of a comparison, in order."""
     values = found.better.values
     if search.near is None:

@@ -20,7 +20,7 @@ from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.refinement.standards import SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
 
@@ -47,7 +47,12 @@ class Modes:
     @cached_property
     def residual(self) -> float:
         """The largest residual of an eigenfunction, in terms of its size."""
-        return float(np.sqrt(sum(np.square(own) for own in self.residuals.values())).max())
+        return float(self.left.max())
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """The residual of each eigenfunction."""
+        return np.asarray(np.sqrt(sum(np.square(own) for own in self.residuals.values())))
 
     @cached_property
     def as_fields(self) -> Fit:
@@ -246,6 +251,7 @@ def modes_of(
     samples = arnoldi.sampled(image)
     blocks, bases = image[:0], samples[:, :0]
     matrix, size = np.zeros((0, 0)), float(np.linalg.norm(samples, ord=2))
+    before = np.full(number, np.inf)
     for _ in range(_STEPS):
         block, basis, triangle = _orthonormal(image, samples, size)
         if not len(block):
@@ -261,8 +267,12 @@ def modes_of(
         matrix = np.hstack([matrix, height])
         values, vectors = np.linalg.eig(matrix)
         order = np.argsort(-np.abs(values), kind="stable")[:number]
-        lost = np.linalg.norm(samples @ vectors[-len(block) :, order], axis=0)
-        if (lost <= SLIGHT * tol * np.abs(values[order])).all():
+        lost = np.linalg.norm(samples @ vectors[-len(block) :, order], axis=0) / np.abs(values[order])
+        # Near known functions, the error of a value is the square of that if they are at right angles: else it moves.
+        moved = np.abs(values[order] - before[: len(order)]) / np.abs(values[order])
+        missing = lost if near is None else np.minimum(lost, np.maximum(lost**2, moved))
+        before = np.append(values[order], before[len(order) :])
+        if (missing <= NEGLIGIBLE * tol).all():
             break
     found = np.tensordot(vectors[:, order].T, blocks[:, :, : arnoldi.fields], axes=1)
     more = vectors[:, np.argsort(-np.abs(values), kind="stable")[: number + SPARE]]
@@ -270,7 +280,7 @@ def modes_of(
     starts = arnoldi.fields_of(np.tensordot(spanned.T, blocks[:, :, : arnoldi.fields], axes=1))
     # What rounding does to an eigenvalue goes with the angle between its right and left eigenvector.
     angles = np.linalg.norm(np.linalg.pinv(vectors), axis=1)[order]
-    missed = angles * (lost / np.abs(values[order]) + sys.float_info.epsilon * math.sqrt(fit.unknowns))
+    missed = angles * (missing + sys.float_info.epsilon * math.sqrt(fit.unknowns))
     return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, missed, tol)
 
 

@@ -29,7 +29,7 @@ from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
-from pibls.refinement import Course, Reason, Stop, verdict
+from pibls.refinement import Course, Reason, Stop
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
@@ -217,16 +217,14 @@ class Prepared:
         found = list(trees.pair.solved(changed))
         if not found:
             return [_Miss.DOUBTFUL] * len(problems)
-        every = zip(problems, changed, found, strict=True)
-        return [self._judged(trees, problem, new, *own) for problem, new, own in every]
+        return [
+            self._judged(trees, problem, new, *own) for problem, new, own in zip(problems, changed, found, strict=True)
+        ]
 
     def _judged(
         self, trees: _Trees, problem: Problem, changed: dict[int, Form], fit: Fit, other: Fit, gaps: FloatArray
     ) -> Solution | _Miss:
-        """Return a fit as a solution if the better one is near enough, and no data are narrower than cells.
-
-        The distance of both, the size of the better one and their largest distance at a point are given.
-        """
+        """Return a fit as a solution if the better one is near enough (see ``gaps``), and cells resolve the data."""
         found = trees.found
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
@@ -235,16 +233,17 @@ class Prepared:
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
         loop = Loop(trees.fitter, self.tol, course, self.seed, data)
         made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
+        course.comparisons.append(made)
         course.note(loop.stage(made))
-        if not loop.is_met(made):
-            return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
-        return loop.solution(made, made.estimate, *verdict(self.tol, made.estimate, Stop(Reason.TOLERANCE)))
+        if loop.is_met(made):
+            return loop.concluded(Stop(Reason.TOLERANCE))
+        return _Miss.DOUBTFUL if loop.doubt else _Miss.COARSE
 
     @cached_property
     def _own_trees(self) -> _Trees:
         """The trees of the first solution."""
         assert self._found is not None
-        return _Trees.of(*self._found)
+        return _Trees.of(*self._found, self.tol)
 
     @cached_property
     def _finer_trees(self) -> _Trees | None:
@@ -258,7 +257,7 @@ class Prepared:
         general = self._restated(self._general, None)
         start = Start(DataRefinement(Rows(layout.restated(general))), better.root)
         solution, found = _solved(general, NEGLIGIBLE * self.tol, Budget.of(self.budget), self.seed, start)
-        return None if found is None or solution.status != Status.CONVERGED else _Trees.of(*found)
+        return None if found is None or solution.status != Status.CONVERGED else _Trees.of(*found, self.tol)
 
     @property
     def _general(self) -> list[sp.Expr]:
@@ -290,9 +289,9 @@ class _Trees(NamedTuple):
     pair: PreparedPair
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter) -> _Trees:
+    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> _Trees:
         """Prepare the trees of a comparison."""
-        return cls(found, fitter, PreparedPair.of(found, fitter))
+        return cls(found, fitter, PreparedPair.of(found, fitter, tol))
 
 
 def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0) -> Prepared:
@@ -337,8 +336,9 @@ def _solved(
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
         assert loop.reported is not None
         assert isinstance(loop.fitter, LinearFitter)
-        # A solution that is in doubt tells nothing of the trees that other data need.
-        found[:] = [] if loop.doubt else [(loop.reported, loop.fitter)]
+        # A solution in doubt tells nothing of trees for other data; the better one of two is compared with both again.
+        last, shown = loop.course.comparisons[-1], loop.reported
+        found[:] = [] if loop.doubt else [(last if shown.fit is last.better else shown, loop.fitter)]
         return flaw_of(tol, budget, seed, solution, loop)
 
     solution = solve_cells(problem, tol, budget, seed, lambda *_: None, start=start, diagnose=noted)

@@ -1,13 +1,14 @@
 """Net sources of nonlinear equations: all that ∇·F(u) + G(u) = f makes must flow out, for any u.
 
 Where conditions prescribe F·n on all of the boundary, the integral of G(u) is known: that of f, less what flows out. If
-G has one sign for all u, as eᵘ and 1 + u² have, that number must have it, too. No iteration shows the contradiction: it
-runs away, or finds a compromise.
+G has one sign for all u, as eᵘ and 1 + u² have, that number must have it, too. The same holds of sums of equations in
+which G cancels, as what one species loses another gains. No iteration shows the contradiction: it runs away, or finds a
+compromise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from pibls.cells.linear import Start
 from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
+from pibls.problem import Across, Form, OnPart, Opposite, Problem
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
 from pibls.problem.lowered_equations import lowered
@@ -38,9 +39,9 @@ from pibls.wellposed.compatibility import (
 
 @dataclass(frozen=True, eq=False)
 class _NetSource:
-    """An equation ∇·F + G = f with a G that has one sign, or is zero."""
+    """An equation ∇·F + G = f, or a sum of some, with a G that has one sign, or is zero."""
 
-    equation: Statement
+    name: str
     flux: Form  # F·n
     kept: sp.Expr  # G
     sign: int  # of G: 0 where there is none
@@ -70,19 +71,38 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
 
 
 def _net_sources(problem: Problem) -> tuple[_NetSource, ...]:
-    """Return the nonlinear equations whose terms outside of divergences have one sign."""
+    """Return the nonlinear equations whose terms outside of divergences have one sign, or cancel in a sum."""
+    statements = problem.laws.statements
+    separated = [_separated(written, problem.domain.space) for written in problem.equations]
+    kept = [sp.Add(*(term for term in sp.Add.make_args(rest) if term.has(Field))) for _, rest in separated]
     found = []
-    for written, equation in zip(problem.equations, problem.laws.statements, strict=True):
-        if equation.form.is_linear:
+    for factors in (*np.eye(len(kept), dtype=int).tolist(), *_cancelling(kept)):
+        own = [pair for pair in zip(factors, statements, strict=True) if pair[0] != 0]
+        flux, rest = (sp.expand(sum(f * pair[k] for f, pair in zip(factors, separated, strict=True))) for k in (0, 1))
+        left = sp.expand(sum(f * one for f, one in zip(factors, kept, strict=True)))
+        sign, is_strict = _sign(left)
+        if flux == 0 or sign is None or all(statement.form.is_linear for _, statement in own):
             continue
-        flux, rest = _separated(written, problem.domain.space)
-        kept = [term for term in sp.Add.make_args(rest) if term.has(Field)]
-        sign, is_strict = _sign(sp.Add(*kept))
-        if flux != 0 and sign is not None:
-            form = lowered(flux, problem.domain, "the flux", normals=True)
-            source = compile_function(sp.Add(*kept) - rest, problem.domain.coordinates)
-            found.append(_NetSource(equation, form, sp.Add(*kept), sign, is_strict, source))
+        name = " + ".join(statement.name if f == 1 else f"({f}) {statement.name}" for f, statement in own)
+        form = lowered(flux, problem.domain, "the flux", normals=True)
+        source = compile_function(left - rest, problem.domain.coordinates)
+        found.append(_NetSource(name, form, left, sign, is_strict, source))
     return tuple(found)
+
+
+def _cancelling(kept: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
+    """Return factors of equations with which their terms outside of divergences add up to zero.
+
+    >>> from pibls import coordinates, field
+    >>> x = coordinates("x")
+    >>> u, v = field("u", x), field("v", x)
+    >>> _cancelling([u * v, -2 * u * v - u, u])
+    [[2, 1, 1]]
+    """
+    parts = [one.as_coefficients_dict() for one in kept]
+    terms = sorted({term for own in parts for term in own if term != 0}, key=sp.default_sort_key)
+    basis = sp.Matrix(len(terms), len(kept), lambda row, column: parts[column].get(terms[row], 0)).nullspace()
+    return [list(vector) for vector in basis if sum(factor != 0 for factor in vector) > 1]
 
 
 def _separated(written: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr, sp.Expr]:
@@ -137,7 +157,7 @@ def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Sta
 
 
 def _in_words(net: _NetSource, made: float, out: float) -> str:
-    words = f"The equations and conditions contradict each other: in {net.equation.name}, "
+    words = f"The equations and conditions contradict each other: in {net.name}, "
     fields = ", ".join(sorted({call.label for call in net.kept.atoms(Field)}))
     has = f"{text(net.kept)} is {'' if net.is_strict else 'not '}"
     has += ("positive", "negative")[(net.sign < 0) == net.is_strict]
