@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import shutil
@@ -186,3 +187,86 @@ def test_errors_stand_below_their_line_and_everything_has_a_name(page):
         .map((node) => node.outerHTML.slice(0, 120))"""
     )
     assert nameless == []
+
+
+def test_an_answer_to_an_older_text_is_not_called_right(page):
+    page.get_by_label("Equation 1").fill("-laplacian(u) = load*exp(2*x)*cos(9*y)")
+    status(page, "Ready")
+    page.get_by_role("button", name="Solve").click()
+    page.get_by_label("Equation 1").fill("-laplacian(u) = 7")
+    shown(page, "^Solution u")
+    status(page, "The problem has changed")
+    with page.expect_download():
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("menuitem", name="Table").click()
+    status(page, "as it was solved, which has changed since")
+    page.get_by_role("button", name="Solve").click()
+    status(page, "is within the tolerance")
+    page.get_by_role("button", name="Measure").click()
+    playwright.expect(page.locator(".answers .line")).to_have_count(1, timeout=PATIENCE)
+    page.get_by_role("button", name="Solve").click()
+    playwright.expect(page.locator(".answers .line")).to_have_count(0, timeout=PATIENCE)  # of the solution before
+
+
+HOSTILE = "<img src=x onerror=window.owned=1>'\"__import__('os').system('touch owned')"
+
+
+def test_scripts_in_every_field_stay_text(page, tmp_path):
+    """Whatever is typed, opened or shared is shown as it is written, and the page goes on."""
+    named = DISC.replace("Disc", "<script>window.owned=1</script>").replace("air = 0.5", "air = 0.5 # </script>")
+    bad = named.replace('"plate"', "'<img src=x onerror=window.owned=1>'").replace("load", "lo'+alert(1)+'ad")
+    for number, text in enumerate((named, bad, HOSTILE)):
+        file = tmp_path / f"<img src=x onerror=window.owned={number}>.toml"
+        file.write_text(text, "utf-8")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Open", exact=True).click()
+        chooser.value.set_files(file)
+        status(page, "Ready to solve" if number == 0 else "Line|not")
+    page.get_by_role("button", name="New").click()
+    status(page, "Click a red edge")
+    fields = page.locator("nav input[type=text], nav input:not([type]), .answers input.q-field__native")
+    for number in range(fields.count()):
+        if fields.nth(number).is_editable():
+            fields.nth(number).fill(HOSTILE)
+    page.get_by_role("button", name="Measure").click()
+    page.get_by_role("button", name="Examples").click()
+    page.get_by_label("Search").fill(HOSTILE)
+    page.keyboard.press("Escape")
+    page.evaluate("location.hash = '<img src=x onerror=window.owned=1>'")
+    status(page, "address has no problem")
+    assert page.evaluate("window.owned") is None
+    assert not (tmp_path / "owned").exists()
+    page.get_by_role("button", name="New").click()
+    status(page, "Click a red edge")
+
+
+@pytest.mark.parametrize(
+    ("headers", "size", "found"),
+    [
+        ({}, 0, 403),
+        ({"Host": "evil.example"}, 0, 403),
+        ({"Origin": "http://evil.example"}, 0, 403),
+        ({"Origin": "null"}, 0, 403),
+        ({"Cookie": "own"}, 0, 200),
+        ({"Cookie": "own", "Host": "evil.example"}, 0, 403),
+        ({"Cookie": "own", "Origin": "http://evil.example"}, 0, 403),
+        ({"Cookie": "own"}, 100_000_000, 413),
+    ],
+)
+def test_the_server_itself_refuses_strangers_and_large_files(address, headers, size, found):
+    place = urlsplit(address)
+    connection = http.client.HTTPConnection(place.netloc, timeout=60)
+    if "Cookie" in headers:
+        connection.request("GET", f"/?{place.query}")
+        headers = {**headers, "Cookie": connection.getresponse().getheader("set-cookie").partition(";")[0]}
+        connection.close()
+    try:
+        connection.request("POST" if size else "GET", "/", b"x" * size or None, headers)
+    except (BrokenPipeError, ConnectionResetError):
+        assert size  # it was refused before all of it was sent
+    else:
+        answer = connection.getresponse()
+        assert answer.status == found
+        assert answer.getheader("set-cookie") is None
+        assert place.query.removeprefix("token=").encode() not in answer.read()
+    connection.close()

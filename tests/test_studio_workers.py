@@ -95,6 +95,16 @@ def test_edges_without_a_condition_are_bare_and_told(loop, session):
     assert sorted(piece["bare"] for piece in pieces) == [False, True]
 
 
+def test_words_say_what_a_page_offers(loop, session):
+    bare = read(loop, session, without(MEMBRANE, ("conditions", 0)))
+    assert bare["told"].endswith("Click a red edge to give it a condition.")
+    free = read(loop, session, with_value(MEMBRANE, ("conditions", 0, "kind"), "neumann"))
+    assert "Give a level, or a value somewhere." in free["told"]
+    missing = f'{MEMBRANE}[[conditions]]\nkind = "observation"\nfile = "data.csv"\n'
+    assert "no file data.csv here yet. Open it, or drop it" in read(loop, session, missing)["error"]["message"]
+    assert read(loop, session, MEMBRANE)["unknowns"] == ["unknowns", "u"]
+
+
 def test_errors_have_their_place_and_a_suggestion(loop, session):
     found = read(loop, session, with_value(PLATE, ("equations", 0), "-laplacian(T) = sinn(x)"))
     assert "Did you mean 'sin'?" in found["equations"][0]["error"]["message"]

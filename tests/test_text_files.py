@@ -602,3 +602,15 @@ def test_a_pipe_is_no_problem_file(tmp_path):
     os.mkfifo(tmp_path / "f.toml")
     with pytest.raises(PiblsError, match="a device or a pipe"):
         pb.read_problem(tmp_path / "f.toml")
+
+
+def test_equal_shapes_with_one_label_are_one_object_and_others_are_not():
+    plate = '[domain]\nshape = "difference"\nof = [{shape = "rectangle", x = [0, 2], y = [0, 1], name = "plate"}, '
+    plate += '{shape = "disk", center = [0.5, 0.5], radius = "r", name = "one"}, '
+    plate += '{shape = "disk", center = [0.5, 0.5], radius = "r", name = "two"}]\n[parameters]\nr = 0.25\nq = 1\n'
+    text = with_domain(plate, "laplacian(u) = q", '[[conditions]]\nkind = "dirichlet"\nvalue = 0\n')
+    first = read_text(text).problem.domain
+    assert read_text(text.replace("q = 1", "q = 2")).problem.domain is first
+    assert read_text(text.replace("0.25", "0.3")).problem.domain != first
+    renamed = read_text(text.replace('"two"', '"three"').replace("value = 0", 'value = 0\non = ["three", "plate"]'))
+    assert renamed.problem.domain == first

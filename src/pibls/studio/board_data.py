@@ -129,9 +129,7 @@ def _short(curve: FloatArray) -> list[Any]:
 
 
 def _faces(part: Part, problem: Problem | None, fineness: int) -> Record:
-    """Return a piece of a surface as polygons on the page, with their depth and how bright they are."""
-    # Directions of the page and of the eye: the body is seen from above, between the axes.
-    right, up, eye = np.array([[-2.0, 2.0, 0.0], [-1.0, -1.0, 2.449], [1.732, 1.732, 1.414]]) / np.sqrt(8.0)
+    """Return a piece of a surface as polygons in space, with how bright they are."""
     found = []
     for patch in part.patches:
         if patch.empty:
@@ -140,13 +138,9 @@ def _faces(part: Part, problem: Problem | None, fineness: int) -> Record:
             normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
             size = float(np.linalg.norm(normal))
             light = abs(float(normal @ np.array([0.35, 0.75, 0.56]))) / size if size else 0.0
-            flat = np.stack([corners @ right, corners @ up], axis=1)
-            depth = float(corners.mean(axis=0) @ eye)
-            found.append({"points": np.round(flat, 5).tolist(), "depth": round(depth, 5), "light": round(light, 3)})
-    middle = np.mean([np.mean(facet["points"], axis=0) for facet in found], axis=0) if found else np.zeros(2)
+            found.append({"points": _short(corners), "light": round(light, 3)})
     bare = bool(_bare(part.sample(16, "kronecker").points, problem).all())
-    curves = [{"points": [], "bare": bare}]
-    return {"facets": found, "middle": middle.tolist(), "normal": [0.0, 1.0], "curves": curves}
+    return {"facets": found, "curves": [{"points": [], "bare": bare}]}
 
 
 def _conditions(problem: Problem | None, part: Part) -> list[int]:

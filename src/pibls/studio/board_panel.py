@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pibls.checks import cut
 from pibls.studio.card_panel import KINDS
 from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_another, with_condition
-from pibls.studio.panel import PagePanel, Record, offer
+from pibls.studio.panel import PagePanel, Record, offer, show
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
 from pibls.studio.text_edits import is_toml, with_table, without
 
@@ -41,6 +41,7 @@ class BoardPanel(PagePanel):
             for kind in ("disk", "rectangle", "polygon"):
                 self.chip(f"+ {kind.capitalize()}", partial(self._add, kind), f'aria-label="Add a {kind}"')
             self.chip("Import a shape", self.page.top.pick)
+            self.turn = self.chip("Turn", partial(self.page.run, "document.querySelector('pibls-board').turn()"))
             self.shapes = ui.select([], label="Remove", on_change=self._remove)
             self.shapes.props("dense borderless options-dense").classes("hide").style("min-width: 90px")
         self.board = ui.element("pibls-board")
@@ -68,6 +69,7 @@ class BoardPanel(PagePanel):
         self.board.props["data"] = self.drawn
         self.board.update()
         self._mark()
+        show(self.turn, board["dimension"] == 3)
         self.board.style("display: block" if board["drawable"] else "display: none")
         joined = (
             {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
@@ -157,7 +159,7 @@ class BoardPanel(PagePanel):
             if bare:
                 self.chip("No flux through all red edges", partial(self._insulate, bare), "aria-pressed=false")
             if self.chosen is None:
-                words = "Click an edge to give it a condition."
+                words = f"Click {'a face' if self.drawn.get('dimension') == 3 else 'an edge'} to give it a condition."
                 red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
                 ui.label(words + red).classes("places")
                 return

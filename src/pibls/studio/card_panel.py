@@ -92,7 +92,10 @@ class CardPanel(PagePanel):
         with self.box:
             title = ui.input(placeholder="Title", on_change=lambda e: self._put(("title",), e.value, "title"))
             self.fields["title"] = title.props('borderless dense aria-label="Title"').classes("title-field w-full")
-            self._heading("Equations", "Add an equation", lambda: self.page.edit(with_item, ("equations",), "u = 0"))
+            unknowns = self._formula("Unknowns", label="unknowns, such as u or T, p").props("stack-label")
+            unknowns.on_value_change(lambda e: self._name_unknowns(str(e.value or "")))
+            self.fields["unknowns"] = unknowns.classes("w-full")
+            self._heading("Equations", "Add an equation", self._add_equation)
             for number in range(len(record["equations"])):
                 self._equation(number, len(record["equations"]))
             self._heading("Conditions", "Add a condition", self._add_condition)
@@ -137,6 +140,7 @@ class CardPanel(PagePanel):
         ui = self.ui
         with ui.element("div").classes("card") as card:
             card.on("focusin", lambda: self.page.board.highlight(number))
+            card.on("focusout", lambda: self.page.board.highlight(None))
             card.on("mouseenter", lambda: self.page.board.highlight(number))
             card.on("mouseleave", lambda: self.page.board.highlight(None))
             with ui.element("div").classes("row"):
@@ -201,6 +205,8 @@ class CardPanel(PagePanel):
 
     def _fill(self, record: Record) -> None:
         self._set(self.fields["title"], record["title"])
+        if set(_words(self.fields["unknowns"].value)) != set(_words(record["unknowns"][1])):
+            self.fields["unknowns"].value = record["unknowns"][1]
         for number, own in enumerate(record["equations"]):
             _, field, *_ = self.fields["equation", number]
             self._set(field, own["text"])
@@ -309,6 +315,13 @@ class CardPanel(PagePanel):
         else:
             self._edit(without, path)
 
+    def _name_unknowns(self, words: str) -> None:
+        self._put((self.page.record["unknowns"][0],), _words(words), "unknowns")
+
+    def _add_equation(self) -> None:
+        name = next(iter(_words(self.page.record["unknowns"][1])), "u")
+        self.page.edit(with_item, ("equations",), f"{name} = 0")
+
     def _add_condition(self) -> None:
         self.page.edit(with_another, {"kind": "dirichlet", **self.page.first_field, "value": 0})
 
@@ -318,6 +331,15 @@ class CardPanel(PagePanel):
             letter for letter in "abcdfghkmpqrs" if letter not in taken and letter not in self.page.text.split()
         )
         self.page.edit(with_value, ("parameters", name), 1)
+
+
+def _words(text: Any) -> list[str]:
+    """Return names that commas or spaces part.
+
+    >>> _words("u, v")
+    ['u', 'v']
+    """
+    return str(text or "").replace(",", " ").split()
 
 
 def _exchanged(text: str, number: int, entries: Record) -> str:

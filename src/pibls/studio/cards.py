@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -40,13 +41,15 @@ _FORMULAS = {
 def read(text: str, folder: str) -> Record:
     """Return everything that a page shows of a problem file before it is solved."""
     found: Record = {"error": None, "equations": [], "conditions": [], "parameters": [], "board": None}
-    found |= {"title": "", "tol": 1e-4, "told": "", "problem": None}
+    found |= {"title": "", "tol": 1e-4, "told": "", "problem": None, "unknowns": ("unknowns", "u")}
     try:
         _, table = parse_document(text, None, FilePath(folder))
     except TextError as error:
         return found | {"error": told(error)}
     data = dict(table.data)
     found |= {"title": str(data.get("title", "")), "tol": _number(data.get("solve", {}).get("tol", 1e-4))}
+    key = "fields" if "fields" in data or isinstance(data.get("unknowns"), dict) else "unknowns"
+    found["unknowns"] = (key, ", ".join(_listed(data.get(key, "u"))))
     names = problem = None
     try:
         names = read_names(table)
@@ -66,7 +69,7 @@ def read(text: str, folder: str) -> Record:
         for name, value in (given.items() if isinstance(given, dict) else ())
     ]
     if problem is not None:
-        found |= {"told": first_word(problem), "problem": _traits(problem)}
+        found |= {"told": _to_click(first_word(problem)), "problem": _traits(problem)}
     return found
 
 
@@ -82,7 +85,14 @@ def told(error: PiblsError) -> Record:
     """Return an error in words, and where in the text it is."""
     if not isinstance(error, TextError):
         return {"message": str(error), "line": None, "column": None, "excerpt": ""}
-    return {"message": error.message, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
+    words = error.message.replace("in the folder of the problem file.", "here yet. Open it, or drop it on the page.")
+    return {"message": words, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
+
+
+def _to_click(words: str) -> str:
+    """Return words on missing conditions as a page would say them, without Python."""
+    words = re.sub(r"Add what is missing, as .*", "Click a red edge to give it a condition.", words, flags=re.DOTALL)
+    return re.sub(r", as \w+\((?:[^()]|\([^()]*\))*\)", "", words)
 
 
 def _traits(problem: Problem) -> Record:

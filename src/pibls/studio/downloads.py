@@ -55,7 +55,11 @@ class Downloads:
         stem = re.sub(r"[^A-Za-z0-9]+", "_", title).strip("_").lower() or "problem"
         with page.root:
             page.ui.download.content(content, f"{stem}.{kind}")
-        page.status.tell(f"{self.kinds[kind]}: {stem}.{kind}, {len(content) / 1000:.0f} kB.")
+        old = kind not in texts and page.session.solved != page.text
+        since = " It shows the problem as it was solved, which has changed since." if old else ""
+        page.status.tell(
+            f"{self.kinds[kind]}: {stem}.{kind}, {len(content) / 1000:.0f} kB.{since}", "warn" if old else ""
+        )
 
 
 _SOLVE = """problem = read_text(PROBLEM).problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import InputError
+from pibls.geometry import Domain
 from pibls.report.quantities import Look, PictureQuantity, choose_fields, of_expression, quantities, value_of
 from pibls.report.views import CloudView, View, cell_walls, choose_views
 from pibls.solution import Solution
@@ -25,7 +27,7 @@ def picture(solution: Solution, what: str, field: str | None, over: Sequence[str
 
     Frames follow each other in time; those of a body in space go through it from slice to slice.
     """
-    views = _views(solution, n)
+    views = _views(solution.problem.domain, n)
     shown = _quantity(solution, what, field)
     stack = [view.evaluate(shown.function) for view in views]
     found: Record = {"title": shown.title, "symbol": shown.symbol, "log": shown.magnitude}
@@ -42,9 +44,9 @@ def picture(solution: Solution, what: str, field: str | None, over: Sequence[str
     return found
 
 
-def _views(solution: Solution, n: int) -> tuple[View, ...]:
-    """Return the views of a picture: one, or one per frame along time or the third coordinate."""
-    domain = solution.problem.domain
+@lru_cache(maxsize=2)
+def _views(domain: Domain, n: int) -> tuple[View, ...]:
+    """Return the views of a picture: one, or one per frame along time or the third coordinate; they know outlines."""
     at: dict[str, Any] = {}
     space = [symbol.name for symbol in domain.space]
     if domain.time is not None and space:

@@ -205,17 +205,28 @@ class StudioPage:
     async def _solve(self, *, again: bool) -> None:
         if self.session.solving:
             return
-        self.status.begin(quiet=again)
-        self.top.show_solving(not again)
+        # A slider is followed at once as a rule; where it takes longer, the page says that it is at work.
+        pause = self.session.crew.allowance.pause if again else 0.0
+        self.status.course = []
+        begun = asyncio.get_running_loop().call_later(pause, self._begin)
         try:
             found = await self.session.solve(self.solution.wanted(quick=again), self.status.progress, again=again)
         except PiblsError as error:
             self.status.refuse(str(error))
             return
         finally:
+            begun.cancel()
             self.top.show_solving(False)
         self.solution.show(found)
         self.status.show_answer(found)
+        if self.session.solved != self.text and not self._moved:
+            self.status.tell("The problem has changed since this solve began. Press Solve to see its solution.", "warn")
+        elif self._moved and not again:
+            self.start(self._follow())
+
+    def _begin(self) -> None:
+        self.status.begin()
+        self.top.show_solving(True)
 
     def slide(self, name: str, value: float) -> None:
         """Take another value for a parameter, and solve again if there was a solution."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -33,6 +34,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HERE, 0))
         return int(probe.getsockname()[1])
+
+
+async def _answers(port: int) -> bool:
+    """Tell whether somebody listens on a port."""
+    try:
+        _, writer = await asyncio.open_connection(HERE, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 def serve(
@@ -91,8 +102,12 @@ def _serve(
             page.open_fragment(str(fragment))
         page.changed()
 
-    address = f"http://{HERE}:{port}/?token={token}"
-    tell(address)
+    @app.on_startup  # type: ignore[untyped-decorator]
+    async def announce() -> None:
+        while not await _answers(port):
+            await asyncio.sleep(0.01)
+        tell(f"http://{HERE}:{port}/?token={token}")
+
     ui.run(
         host=HERE,
         port=port,

@@ -81,6 +81,11 @@ class Session:
         """The problem file as it is now."""
         return self.history.text
 
+    @property
+    def waits(self) -> bool:
+        """Whether a solve waits for its turn."""
+        return self._queued is not None
+
     def _bring(self, text: str, beside: Path) -> None:
         """Copy the files that a problem file names from the folder beside it."""
         for name in set(re.findall(r"[\"']([\w. -]+\.\w+)[\"']", text)):

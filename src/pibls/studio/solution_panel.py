@@ -98,19 +98,26 @@ class SolutionPanel(PagePanel):
         """Show a solution that was found."""
         self.answer = found
         self.note.classes(add="hide")
-        self._paint(data=found["picture"])
+        self._forget()
+        self._paint(data=found["picture"], marks=[])
         values = dict(enumerate(found["eigenvalues"]))
         if values != self.modes.options:
             offer(self.modes, values, 0 if values else None, bool(values))
 
     def clear(self) -> None:
         """Forget the solution."""
-        self.answer, self.lines, self.frame = None, [], 0
+        self.answer, self.frame = None, 0
         self.subject, self.over = "solution", self.over & {"surface"}
         self.note.classes(remove="hide")
-        show(self.graph, False)
+        self._forget()
         self._paint(data=None, marks=[])
-        self._list()
+
+    def _forget(self) -> None:
+        """Take away numbers that were measured on another solution."""
+        if self.lines:
+            self.lines = []
+            show(self.graph, False)
+            self._list()
 
     def _paint(self, **props: Any) -> None:
         """Give the picture other data, marks or ways to be looked at."""

@@ -61,15 +61,13 @@ class StatusBar(PagePanel):
         else:
             self.tell("Ready to solve.")
 
-    def begin(self, *, quiet: bool) -> None:
+    def begin(self) -> None:
         """Say that a solve has begun."""
-        self.course = []
-        if not quiet:
-            crew = self.page.session.crew
-            waits = crew.running >= crew.allowance.together
-            self.tell(f"Waiting: {crew.running + crew.queued} solves are ahead." if waits else "Solving …")
-            self.figures.set_text("")
-            self.curve.content = ""
+        crew = self.page.session.crew
+        ahead = f"Waiting: {crew.running + crew.queued - 1} solves are ahead."
+        self.tell(ahead if self.page.session.waits else "Solving …")
+        self.figures.set_text("")
+        self.curve.content = ""
 
     def progress(self, now: Record) -> None:
         """Show how far a solve has come."""

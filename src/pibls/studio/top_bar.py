@@ -12,6 +12,15 @@ from pibls.studio.panel import PagePanel, show
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
+_EMPTY = """title = ""
+unknowns = ["u"]
+equations = ["-laplacian(u) = 1"]
+
+[domain]
+shape = "rectangle"
+x = [0, 2]
+y = [0, 1]
+"""
 _KEYS = {
     "Ctrl+Enter": "solve",
     "Esc": "cancel the solve",
@@ -35,6 +44,7 @@ class TopBar(PagePanel):
         """Make the elements."""
         ui, page = self.ui, self.page
         ui.html("pibls <span>studio</span>", sanitize=False).classes("brand")
+        self._button("note_add", "New", self._begin)
         self._button("folder_open", "Open", self.pick)
         self._button("auto_stories", "Examples", lambda: page.start(self._library()))
         self._button("save", "Save", page.save)
@@ -92,6 +102,8 @@ class TopBar(PagePanel):
                 page.status.refuse(f"The file {name} is not UTF-8 text; save it as UTF-8.")
                 return
             page.path = None
+        elif f'"{name}"' in page.text:  # the problem names it already, and it has come now
+            page.changed()
         elif ending == ".csv":
             page.edit(with_another, {"kind": "observation", "file": name})
             page.status.tell(f"{name} is a measurement now. Name unknown numbers in the file, and solve to fit them.")
@@ -121,18 +133,17 @@ class TopBar(PagePanel):
         starters = self.page.starters.items()
         found = [(f"start {name}", name.capitalize(), text.partition("\n")[0].lstrip("# ")) for name, text in starters]
         found = [*found, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
+        found = [own for own in found if words.lower() in f"{own[1]} {own[2]}".lower()]
         shelf.clear()
         with shelf:
+            if not found:
+                ui.label("No example has these words.")
             for key, title, about in found:
-                if words.lower() in f"{title} {about}".lower():
-                    with (
-                        ui.element("button")
-                        .props("type=button")
-                        .on("click", lambda k=key: self.page.start(self._take(k)))
-                    ):
-                        ui.label(title)
-                        with ui.element("small"):
-                            ui.label(about)
+                made = ui.element("button").props("type=button")
+                with made.on("click", lambda k=key: self.page.start(self._take(k))):
+                    ui.label(title)
+                    with ui.element("small"):
+                        ui.label(about)
 
     async def _take(self, key: str) -> None:
         self.dialog.close()
@@ -143,6 +154,11 @@ class TopBar(PagePanel):
             text = (await self.page.session.look("zoo", name=key))["text"]
         self.page.path = None
         self.page.open(text)
+
+    def _begin(self) -> None:
+        """Begin with a plate that has no conditions yet."""
+        self.page.path = None
+        self.page.open(_EMPTY)
 
     def _share(self) -> None:
         self.page.run("navigator.clipboard?.writeText(location.href)")

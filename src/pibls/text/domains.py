@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -89,6 +89,12 @@ _MOST_SHAPES = 20
 Symbols = tuple[sp.Symbol, ...]
 
 
+@lru_cache(maxsize=_MOST_SHAPES)
+def _known(label: str, shape: Domain) -> Domain:  # noqa: ARG001, shapes with other labels are others
+    """Return a shape, or the equal one that had this label in a file before: much of its boundary is found already."""
+    return shape
+
+
 def shape_coordinates(table: Table) -> list[str]:
     """Return the names of the coordinates of a shape."""
     kind = _kind(table)
@@ -151,11 +157,13 @@ class ShapeReader:
         if len(self.found) > _MOST_SHAPES:
             message = f"There are more than {_MOST_SHAPES} shapes; use a polygon or a point cloud."
             raise table.error(None, message)
-        shape, name = self._made(table, own), table.string("name")
+        name = table.string("name")
+        label = name or f"#{len(self.found)}"
+        shape = _known(label, self._made(table, own))
         taken = name in self.found or name in shape.parts or name in ("boundary", "initial")
         if name and (taken or not name.isidentifier()):
             raise table.error("name", f"The name {cut(repr(name))} is taken, or is not one plain word; choose another.")
-        self.found[name or f"#{len(self.found)}"] = shape
+        self.found[label] = shape
         return shape
 
     def _made(self, table: Table, own: Symbols) -> Domain:

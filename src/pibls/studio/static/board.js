@@ -15,10 +15,16 @@ class Board extends HTMLElement {
   #scale = 1;
   #chosen = null;
   #condition = null;
+  #about = Math.PI / 4;
+  #above = Math.PI / 6;
+  #turning = null;
 
   connectedCallback() {
     this.#svg ??= make("svg", { role: "group", "aria-label": "Drawing of the domain" }, this);
     new ResizeObserver(() => this.#draw()).observe(this);
+    this.addEventListener("pointerdown", (event) => {
+      if (this.#data?.dimension === 3) this.#turning = { x: event.clientX, y: event.clientY, begun: false };
+    });
     this.addEventListener("pointermove", (event) => this.#move(event));
     for (const name of ["pointerup", "pointercancel"]) this.addEventListener(name, (event) => this.#drop(event));
     this.#draw();
@@ -43,6 +49,19 @@ class Board extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
+  // Show a body from another side.
+  turn(about = Math.PI / 4, above = 0) {
+    this.#about += about;
+    this.#above = Math.max(-1.5, Math.min(1.5, this.#above + above));
+    this.#draw();
+  }
+
+  // A point in space on the page, and how near it is.
+  #seen([x, y, z]) {
+    const [c, s, ca, sa] = [Math.cos(this.#about), Math.sin(this.#about), Math.cos(this.#above), Math.sin(this.#above)];
+    return [c * y - s * x, ca * z - sa * (c * x + s * y), ca * (c * x + s * y) + sa * z];
+  }
+
   // From coordinates of the domain to the page, and back.
   #place([x, y]) {
     const { left, top } = this.#frame;
@@ -60,8 +79,8 @@ class Board extends HTMLElement {
     const { dimension, bounds, edges } = this.#data;
     let box = dimension === 1 ? [bounds[0], [-0.5, 0.5].map((v) => v * 0.4 * (bounds[0][1] - bounds[0][0]))] : bounds;
     if (dimension === 3) {
-      const all = edges.flatMap((edge) => edge.facets.flatMap((facet) => facet.points));
-      const range = (axis) => [Math.min(...all.map((p) => p[axis])), Math.max(...all.map((p) => p[axis]))];
+      const all = edges.flatMap((edge) => edge.facets.flatMap((facet) => facet.points.map((p) => this.#seen(p))));
+      const range = (axis) => all.reduce(([low, high], p) => [Math.min(low, p[axis]), Math.max(high, p[axis])], [Infinity, -Infinity]);
       box = all.length ? [range(0), range(1)] : [[0, 1], [0, 1]];
     }
     // While something is dragged, the page stays where it is.
@@ -107,7 +126,7 @@ class Board extends HTMLElement {
     const words = bare ? "no condition" : edge.conditions.length ? `condition ${edge.conditions.map((i) => i + 1).join(", ")}` : "";
     node.setAttribute("tabindex", "0");
     node.setAttribute("role", "button");
-    node.setAttribute("aria-label", `Edge ${edge.name}${words ? `: ${words}` : ""}`);
+    node.setAttribute("aria-label", `${this.#data.dimension === 3 ? "Face" : "Edge"} ${edge.name}${words ? `: ${words}` : ""}`);
     node.dataset.key = `edge ${edge.name}`;
     const choose = () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part });
     node.addEventListener("click", choose);
@@ -134,22 +153,41 @@ class Board extends HTMLElement {
   }
 
   #drawFaces(path) {
-    const facets = this.#data.edges.flatMap((edge) => edge.facets.map((facet) => ({ ...facet, edge })));
+    const facets = this.#data.edges.flatMap((edge) => edge.facets.map(({ points, light }) => {
+      const seen = points.map((p) => this.#seen(p));
+      return { edge, light, seen, depth: seen.reduce((sum, p) => sum + p[2], 0) / seen.length };
+    }));
     facets.sort((one, two) => one.depth - two.depth);
     const done = new Set();
-    for (const { points, light, edge } of facets) {
-      const face = make("path", { d: path(points, true), class: `face ${this.#classOf(edge)}` }, this.#svg);
+    for (const { seen, light, edge } of facets) {
+      const face = make("path", { d: path(seen, true), class: `face ${this.#classOf(edge)}` }, this.#svg);
       face.style.setProperty("--light", light);
+      face.edge = edge;
       face.addEventListener("click", () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part }));
       if (!done.has(edge.name)) this.#button(face, edge);
       done.add(edge.name);
     }
+    // A face has its name in its middle if one sees it; of what lies behind there is no name.
+    const area = this.#svg.getBoundingClientRect();
+    for (const edge of this.#data.edges) {
+      const own = facets.filter((facet) => facet.edge === edge);
+      const spots = own.map(({ seen }) => [0, 1].map((axis) => seen.reduce((sum, p) => sum + p[axis], 0) / seen.length));
+      const middle = [0, 1].map((axis) => spots.reduce((sum, p) => sum + p[axis], 0) / spots.length);
+      const far = (p) => Math.hypot(p[0] - middle[0], p[1] - middle[1]);
+      spots.sort((one, two) => far(one) - far(two));
+      const free = (p) => {
+        const [x, y] = this.#place(p);
+        const top = document.elementFromPoint(area.left + x, area.top + y);
+        return top?.edge ? top.edge === edge : !this.contains(top);
+      };
+      edge.middle = spots.slice(0, 40).find(free) ?? null;
+    }
   }
 
   #drawName(edge) {
-    if (this.#data.edges.length > 24) return;
+    if (this.#data.edges.length > 24 || !edge.middle) return;
     const [x, y] = this.#place(edge.middle);
-    const [nx, ny] = edge.normal;
+    const [nx, ny] = edge.normal ?? [0, 0];
     const bare = edge.curves?.some((curve) => curve.bare);
     const anchor = nx > 0.4 ? "start" : nx < -0.4 ? "end" : "middle";
     const label = make("text", { x: x + 12 * nx, y: y - 12 * ny + 4, "text-anchor": anchor, class: bare ? "name bare" : "name" }, this.#svg);
@@ -180,7 +218,16 @@ class Board extends HTMLElement {
     });
   }
 
+  #turned(event) {
+    const by = [event.clientX - this.#turning.x, event.clientY - this.#turning.y];
+    if (!this.#turning.begun && Math.hypot(...by) < 5) return;
+    if (!this.#turning.begun) this.setPointerCapture(event.pointerId);
+    this.#turning = { x: event.clientX, y: event.clientY, begun: true };
+    this.turn(-by[0] / 150, by[1] / 150);
+  }
+
   #move(event) {
+    if (this.#turning) return this.#turned(event);
     if (!this.#held || event.pointerId !== this.#held.pointer) return;
     const [x, y] = this.#coordinates(event);
     const handle = this.#svg.querySelector(`[data-key="handle ${this.#held.number}"]`);
@@ -191,6 +238,7 @@ class Board extends HTMLElement {
   }
 
   #drop(event) {
+    this.#turning = null;
     if (!this.#held || event.pointerId !== this.#held.pointer) return;
     const [x, y] = this.#coordinates(event);
     const number = this.#held.number;
