@@ -158,8 +158,9 @@ def test_a_cut_goes_from_one_point_to_the_other(solved):
     share = np.linspace(0, 1, N)
     places = np.stack([share, 1 - share], axis=1)
     np.testing.assert_allclose(top.lines[0].get_xdata(), np.sqrt(2) * share, rtol=1e-12)
-    np.testing.assert_allclose(top.lines[0].get_ydata(), solved(places), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(bottom.lines[0].get_ydata(), solved.error_field(places), rtol=1e-6, atol=1e-11)
+    # The diagonal runs through corners of cells: rounding decides which of them a point belongs to.
+    np.testing.assert_allclose(top.lines[0].get_ydata(), solved(places), atol=1e-8)
+    np.testing.assert_allclose(bottom.lines[0].get_ydata(), solved.error_field(places), rtol=1e-6, atol=1e-8)
     assert top.get_xlabel() == "distance from (0, 1) towards (1, 0)"
 
 
