@@ -139,6 +139,10 @@ class ErrorMarking:
         smooth = self.decay(fit).smooth
         return smooth if smooth.any() else ~smooth
 
+    def may_hide_corners(self, fit: Fit) -> bool:
+        """Return whether a finer tree would show nothing of corners, because cells are only halved so far."""
+        return any(part.cell.has_corner for part in fit.parts) and not self.decay(fit).smooth.any()
+
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""
         return bool(self.decay(fit).smooth.all())
