@@ -142,6 +142,7 @@ NAMES = {
     "pibls.solution.sizes": "SHARE natural_sizes reference_sizes",
     "pibls.solution.start_states": "given_start zero",
     "pibls.solution.storage": "FORMAT VERSION",
+    "pibls.solvers.combined": "Combined written",
     "pibls.solvers.dense": "Dense _Torch",
     "pibls.solvers.elimination": "DependentError Factor Front LeafSystem Load",
     "pibls.solvers.grams": "Grams Rotated",

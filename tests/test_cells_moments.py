@@ -141,7 +141,7 @@ def test_triangles_leave_the_residuals_of_the_rows_of_equations():
     sources = dict(zip(own.stated_equations, rng.standard_normal((2, len(part.points), 1)), strict=True))
     right = own.right(part, lambda stated, _: sources.get(stated, np.zeros((len(stated.points), 1))))[0]
     given = np.concatenate([-one.weighed(values) for one, values in sources.items()])
-    assert len(own.equation) == rows.width + 1 < len(full)
+    assert own.equation.shape[1] == rows.width + 1 < len(full)
     weights = rng.standard_normal((rows.width, 1))
-    residuals = [own.equation @ weights - right, full / np.sqrt(part.extent) @ weights - given]
+    residuals = [own.equation[0] @ weights - right, full / np.sqrt(part.extent) @ weights - given]
     assert np.linalg.norm(residuals[0]) == pytest.approx(np.linalg.norm(residuals[1]), rel=1e-12)

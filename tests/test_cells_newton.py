@@ -33,6 +33,7 @@ from internals import (
     solve_cells_nonlinear,
     squares,
     values_from,
+    written,
     zero,
 )
 from internals import cells_values_of as values_of
@@ -117,7 +118,7 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
     for part in parts:
         (own,) = rows.of([part])
         weights = (state.weights[part] / own.units[:, None]).ravel()
-        inside = own.equation @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
+        inside = written(own.equation)[0] @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
         expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])
         found = rows.residual(part)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())

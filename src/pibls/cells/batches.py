@@ -107,7 +107,9 @@ class Factors:
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
         missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
-        for some in self._stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
+        common = Counter(id(own.rows.rows) for own in missing)
+        kinds = [(own.rows.kind, id(own.rows.rows) if common[id(own.rows.rows)] > 1 else None) for own in missing]
+        for some in self._stacks(zip(missing, kinds, strict=True), lambda own: own.written):
             known = [own.rows if own.factored is None else own.rows.placed(None) for own in some]
             stack = LeafSystem.stacked(known).placed(self.elimination.device)
             for factor, which in self.elimination.leaves(stack):

@@ -101,7 +101,7 @@ class Leaves:
         for batch in self.batches:
             assert batch.system is not None
             ends = np.cumsum([own.shape[1] for own in (batch.system.equation, batch.system.heavy, batch.system.rows)])
-            unit = unit_matrices(len(batch.system.rows), ends[2])
+            unit = unit_matrices(batch.system.count, ends[2])
             load = Load(unit[:, : ends[0]], unit[:, ends[1] :], unit[:, ends[0] : ends[1]])
             found.append(np.concatenate(_lifted(batch, load), axis=1))
         return np.concatenate(found)
@@ -174,9 +174,8 @@ def _ordered(system: LeafSystem | Load) -> FloatArray:
     """Return the rows of parts, or their right-hand sides: equations and balances first, which sources change."""
     if isinstance(system, Load):
         return np.concatenate([system.equation, system.heavy, system.rows], axis=1)
-    above = np.zeros((len(system.rows), system.equation.shape[1], system.rows.shape[2]))
-    above[:, :, : system.own] = system.equation
-    return np.concatenate([above, system.heavy, system.rows], axis=1)
+    every, (first, more) = system.all_rows, (system.equation.shape[1], system.rows.shape[1])
+    return np.concatenate([every[:, :first], every[:, first + more :], every[:, first : first + more]], axis=1)
 
 
 def _lifted(batch: Batch, load: Load) -> tuple[FloatArray, FloatArray]:

@@ -227,7 +227,7 @@ class LocalSystems:
             row += len(matrix)
         self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
         light = np.hstack([below / math.sqrt(part.extent), bottom])
-        return PartFrame(light, tuple(carried.values()), tuple(columns.values()), sizes)
+        return PartFrame(light[None], tuple(carried.values()), tuple(columns.values()), sizes)
 
     def _system(self, part: CellPart, faces: tuple[Any, ...], frame: PartFrame) -> LocalSystem:
         """Return the system of a part: its equations, its frame, and the rows that define its balance sums."""
@@ -236,12 +236,12 @@ class LocalSystems:
         carried = dict(zip((face for face in faces if isinstance(face, Face)), frame.carried, strict=True))
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
-            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, light.shape[1] - own)
-            light = np.vstack([light, np.hstack([sums / root, theirs])])
-        below, bottom = root * light[:, :own], light[:, own:]
+            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, light.shape[2] - own)
+            light = np.vstack([light[0], np.hstack([sums / root, theirs])])[None]
+        below, bottom = root * light[0, :, :own], light[0, :, own:]
         balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
         heavy = np.hstack([balance / root, theirs])
-        system = LeafSystem(rows.equation[None], light[None], heavy[None])
+        system = LeafSystem(rows.equation, light, heavy[None])
         return LocalSystem(system, frame.sizes, averaged, interface_flows)
 
     def _carried(self, face: Face, count: int) -> FloatArray:

@@ -13,6 +13,7 @@ from pibls.cells.moments import Balances
 from pibls.cells.parts import CellPart
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
+from pibls.solvers.combined import Combined
 
 __all__ = ["Equations", "Held", "PartRows", "turned"]
 
@@ -34,8 +35,8 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, over weights times the root of the part's extent, and their right-hand sides; both
-        turned by the orthogonal factor, where there is one.
+        Rows of the equations as a stack of one, over weights times the root of the part's extent, and their right-hand
+        sides; both turned by the orthogonal factor, where there is one.
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
@@ -56,7 +57,7 @@ class PartRows:
     """
 
     units: FloatArray
-    equation: FloatArray
+    equation: FloatArray | Combined
     source: FloatArray
     condition: FloatArray
     value: FloatArray
@@ -103,9 +104,12 @@ class EquationKey(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """Rows of the equations of a part, their integrals against the tests of balances, and their orthogonal factor."""
+    """Rows of the equations of a part, their integrals against the tests of balances, and their orthogonal factor.
 
-    rows: FloatArray
+    The rows are a stack of one.
+    """
+
+    rows: FloatArray | Combined
     tested: FloatArray
     factor: FloatArray | None = None
 
@@ -113,9 +117,9 @@ class Equations(NamedTuple):
     def factored(cls, rows: FloatArray, tested: FloatArray) -> Equations:
         """Return rows as a triangle, and one row of zeros, whose residual no weights can change."""
         if len(rows) <= rows.shape[1] + 1:
-            return cls(rows, tested)
+            return cls(rows[None], tested)
         factor, triangle = np.linalg.qr(rows)
-        return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))]), tested, factor)
+        return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))])[None], tested, factor)
 
 
 class Held(NamedTuple):

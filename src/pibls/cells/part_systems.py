@@ -21,7 +21,7 @@ class PartFrame:
     Attributes
     ----------
     light
-        Rows of conditions and on faces, over own weights, balance sums and shared unknowns.
+        Rows of conditions and on faces, over own weights, balance sums and shared unknowns, as a stack of one.
     carried
         For each face, the matrix from shared unknowns to trace coefficients.
     columns
@@ -58,7 +58,7 @@ class Factored:
     @property
     def count(self) -> int:
         """Number of members of the stack."""
-        return len(self.system.rows)
+        return self.system.count
 
     def taken(self, numbers: list[int]) -> Factored:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
@@ -109,6 +109,12 @@ class LocalSystem:
             return self.made
         assert self.factored is not None
         return self.factored.system.taken(slice(self.factored.number, self.factored.number + 1))
+
+    @property
+    def written(self) -> int:
+        """How many numbers its rows are, written out."""
+        (count, own), (more, width), (heavy, _) = self.rows.shape
+        return count * own + (more + heavy) * width
 
     @property
     def work(self) -> float:

@@ -23,6 +23,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement
 from pibls.quadrature.roots import CLOSE
+from pibls.solvers.combined import Combined
 
 __all__ = ["Rows"]
 
@@ -87,17 +88,40 @@ class Rows(Evaluation):
     def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
         """Return the rows of the equations; parts with equal keys share them, also in later solves."""
         alone = [number for number, key in enumerate(keys) if key is None]
-        wanted = [
-            Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1]) for n in alone
-        ]
-        found = {}
-        for number, blocks in zip(alone, self.at(wanted), strict=True):
+        whole = [number for number in alone if parts[number].whole]
+        cut = [number for number in alone if not parts[number].whole]
+        found = dict(zip(whole, self._on_rule([parts[n] for n in whole], [held[n] for n in whole]), strict=True))
+        wanted = [Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1]) for n in cut]
+        for number, blocks in zip(cut, self.at(wanted), strict=True):
             part, inside = parts[number], held[number].inside
             equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
-            shares = self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
-            found[number] = Equations(equation, np.stack([shares @ own for own in np.split(equation, len(inside))], 1))
+            tested = [self._shares(part) @ own for own in np.split(equation, len(inside))]
+            found[number] = Equations(equation[None], np.stack(tested, 1))
         return [found[n] if key is None else self._alike(key) for n, key in enumerate(keys)]
+
+    def _shares(self, part: CellPart) -> FloatArray:
+        """Return the weights of rows at the points of a part in the balances, shape (tests, points)."""
+        return self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
+
+    def _on_rule(self, parts: Sequence[CellPart], held: Sequence[Held]) -> list[Equations]:
+        """Return the rows of whole parts as coefficients of derivatives at the points of the reference rule."""
+        if not parts:
+            return []
+        places = [(e, n, index) for e, own in enumerate(held[0].inside) for n, index, _ in own.terms]
+        distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
+        coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
+        for part, own, found in zip(parts, held, coefficients, strict=True):
+            units, root, number = self.balance(part)[1], math.sqrt(part.extent), iter(places)
+            for one in own.inside:
+                for n, index, value in one.terms:
+                    scale = units[n] / (power(part.half, index) * root)
+                    found[distinct.index(next(number))] += value * one.factors * scale
+        terms = tuple((e, n, indices.index(index)) for e, n, index in distinct)
+        counts = len(self.equations), len(self.problem.field_names)
+        rows = Combined(self.layout.reference.tables(indices), terms, coefficients, counts)
+        tested = rows.tested(np.stack([self._shares(part) for part in parts]))
+        return [Equations(rows.taken([k]), own) for k, own in enumerate(tested)]
 
     def _alike(self, key: EquationKey) -> Equations:
         """Return the rows of constant equations on a whole part. They follow from the key alone."""

@@ -207,6 +207,22 @@ class ReferenceNetwork:
             self._at_rule.update(self.evaluate(self.rule[0], missing))
         return {index: self._at_rule[index] for index in multi_indices}
 
+    def tables(self, multi_indices: Sequence[MultiIndex]) -> FloatArray:
+        """Return derivatives at the points of the rule as one array (derivatives, points, functions), the same again.
+
+        >>> reference = draw_reference(2, 6)
+        >>> reference.tables([(0, 0), (2, 0)]) is reference.tables([(0, 0), (2, 0)])
+        True
+        """
+        key = tuple(multi_indices)
+        if key not in self._tables:
+            self._tables[key] = np.stack([self.on_rule(key)[index] for index in key])
+        return self._tables[key]
+
+    @cached_property
+    def _tables(self) -> dict[tuple[MultiIndex, ...], FloatArray]:
+        return {}
+
 
 def on_grid(X: FloatArray) -> FloatArray:
     """Return points of the cube rounded to a fine grid: places that are the same but for rounding become equal."""

@@ -16,7 +16,7 @@ normal equations keep none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -26,6 +26,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.solvers.combined import Combined, written
 from pibls.solvers.dense import Array
 from pibls.solvers.inputs import to_host
 from pibls.solvers.joins import Join
@@ -41,6 +42,11 @@ class DependentError(SolveError):
     """Columns are too nearly dependent for Gram matrices."""
 
 
+def _joined(arrays: Sequence[Array]) -> Array:
+    """Return one stack of many."""
+    return library(arrays[0]).concat(arrays)
+
+
 class _Stacked:
     """Arrays with a first axis that counts the members of a stack."""
 
@@ -50,8 +56,7 @@ class _Stacked:
         if len(members) == 1:
             return members[0]
         names = [own.name for own in fields(cls)]  # type: ignore[arg-type]
-        every = [[getattr(one, name) for one in members] for name in names]
-        return cls(*(library(arrays[0]).concat(arrays) for arrays in every))
+        return cls(*(_joined([getattr(one, name) for one in members]) for name in names))
 
     def placed(self, device: Any) -> Self:
         """Return the stack on a device of torch, or in NumPy if there is none."""
@@ -63,20 +68,48 @@ class _Stacked:
         arrays = (getattr(self, own.name) for own in fields(self))  # type: ignore[arg-type]
         return type(self)(*(array[which] for array in arrays))
 
-    def members(self) -> Iterator[Self]:
-        """Yield stacks of one member each, which have its arrays in common with this one."""
-        arrays = [getattr(self, own.name) for own in fields(self)]  # type: ignore[arg-type]
-        for number in range(len(arrays[0])):
-            yield type(self)(*(array[number : number + 1] for array in arrays))
-
 
 @dataclass(frozen=True, eq=False)
 class LeafSystem(_Stacked):
-    """Rows of leaves of the tree."""
+    """Rows of leaves of the tree. Leaves whose other rows are equal have them in common, as a stack of one."""
 
-    equation: Array  # rows over the own unknowns alone
+    equation: Array | Combined  # rows over the own unknowns alone
     rows: Array  # rows over the own unknowns and the others
     heavy: Array  # further rows of that kind, few, which count many times as much
+
+    @classmethod
+    def stacked(cls, members: Sequence[Self]) -> Self:
+        """Return one stack of many; rows that all of them have in common are not repeated."""
+        first = members[0]
+        if len(members) == 1:
+            return first
+        equations = [own.equation for own in members]
+        every = Combined.stacked(equations) if isinstance(first.equation, Combined) else _joined(equations)
+        alike = all(own.rows is first.rows for own in members)
+        rows = first.rows if alike else _joined([own.rows for own in members])
+        return cls(every, rows, _joined([own.heavy for own in members]))
+
+    def taken(self, which: Any) -> Self:
+        """Return a stack of some of the members."""
+        own = self.equation
+        equation = own.taken(which) if isinstance(own, Combined) else own[which]
+        return type(self)(equation, self.rows if len(self.rows) == 1 else self.rows[which], self.heavy[which])
+
+    def placed(self, device: Any) -> Self:
+        """Return the stack on a device of torch, or in NumPy if there is none."""
+        own = self.equation
+        equation = own.placed(device) if isinstance(own, Combined) else placed(own, device)
+        return type(self)(equation, placed(self.rows, device), placed(self.heavy, device))
+
+    @property
+    def count(self) -> int:
+        """Number of members."""
+        return len(self.heavy)
+
+    @property
+    def kind(self) -> Any:
+        """Systems of one kind can be stacked."""
+        return self.shape, self.equation.kind if isinstance(self.equation, Combined) else None
 
     @property
     def own(self) -> int:
@@ -91,15 +124,25 @@ class LeafSystem(_Stacked):
     @property
     def all_rows(self) -> Array:
         """All rows over all unknowns."""
-        count, _, width = self.rows.shape
-        above = zeros((count, self.equation.shape[1], width), self.rows)
-        above[:, :, : self.own] = self.equation
-        return library(above).concat([above, self.rows, self.heavy], axis=1)
+        count, (_, more, width), equation = self.count, self.rows.shape, written(self.equation)
+        found = zeros((count, equation.shape[1] + more + self.heavy.shape[1], width), self.heavy)
+        found[:, : equation.shape[1], : self.own] = equation
+        found[:, equation.shape[1] : equation.shape[1] + more] = self.rows
+        found[:, equation.shape[1] + more :] = self.heavy
+        return found
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return sum(math.prod(own.shape) for own in (self.equation, self.rows, self.heavy))
+        equation = self.equation.size if isinstance(self.equation, Combined) else math.prod(self.equation.shape)
+        return int(equation + sum(math.prod(own.shape) for own in (self.rows, self.heavy)))
+
+    def back(self, load: Load) -> Array:
+        """Return the right-hand sides of the normal equations, without those of heavy rows."""
+        right, own = transposed(self.rows) @ load.rows, self.equation
+        product = own.back(load.equation) if isinstance(own, Combined) else transposed(own) @ load.equation
+        right[:, : self.own] += product
+        return right
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +160,9 @@ class Load(_Stacked):
 
     def less(self, system: LeafSystem, own: Array, others: Array) -> Load:
         """Return the load less the rows of a system times unknowns."""
-        every = library(own).concat([own, others], axis=1)
-        return Load(
-            self.equation - system.equation @ own, self.rows - system.rows @ every, self.heavy - system.heavy @ every
-        )
+        every, rows = library(own).concat([own, others], axis=1), system.equation
+        product = rows.times(own) if isinstance(rows, Combined) else rows @ own
+        return Load(self.equation - product, self.rows - system.rows @ every, self.heavy - system.heavy @ every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +210,7 @@ class Factor:
 
     def lifted(self, system: LeafSystem, load: Load) -> tuple[Array, Array]:
         """Return the same from right-hand sides of the rows of leaves."""
-        right = transposed(system.rows) @ load.rows + transposed(system.heavy) @ load.heavy
-        right[:, : system.own] += transposed(system.equation) @ load.equation
-        return self.up(right)
+        return self.up(system.back(load) + transposed(system.heavy) @ load.heavy)
 
     def down(self, right: Array, others: Array, *, probing: bool = False) -> Array:
         """Return the own unknowns, given the others; those that nothing determines are as small as they can be.

@@ -10,6 +10,7 @@ from scipy.linalg import lapack
 
 from pibls.errors import SolveError
 from pibls.limits import require_time
+from pibls.solvers.combined import written
 from pibls.solvers.dense import Array
 from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, LeafSystem, Load, Pair
 from pibls.solvers.inputs import to_host
@@ -39,8 +40,7 @@ class Bordered(Factor):
 
     def lifted(self, system: LeafSystem, load: Load) -> tuple[Array, Array]:
         """Return the same from right-hand sides of the rows of leaves."""
-        right = transposed(system.rows) @ load.rows
-        right[:, : system.own] += transposed(system.equation) @ load.equation
+        right = system.back(load)
         return self.up(library(right).concat([right[:, : system.own], load.heavy, right[:, system.own :]], axis=1))
 
     def down(self, right: Array, others: Array, *, probing: bool = False) -> Array:
@@ -111,12 +111,14 @@ class Grams:
         >>> factor.down(own, other).round(12).tolist(), other.round(12).tolist()
         ([[[1.222222222222]]], [[[2.111111111111]]])
         """
-        own, count = system.own, len(system.rows)
+        own, count = system.own, system.count
         require_time(
             count * ((system.equation.shape[1] + system.rows.shape[1]) * own**2 + own * system.rows.shape[2] ** 2)
         )
-        gram = _gram(system.rows, own)
-        gram[:, :own, :own] += transposed(system.equation) @ system.equation
+        gram, equation = _gram(system.rows, own), written(system.equation)
+        if len(gram) < count:  # rows in common
+            gram = library(gram).concat([gram] * count)
+        gram[:, :own, :own] += transposed(equation) @ equation
         xp = library(gram)
         sizes = xp.asarray(xp.linalg.diagonal(gram), copy=True)
         if not bool(xp.isfinite(sizes).all()):
@@ -286,8 +288,7 @@ def _condition(columns: Array, rows: Array, own: int) -> float:
 
 def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:
     """Return some leaves of a stack, with their numbers."""
-    every = list(system.members()) if which else []
-    return [(number, every[number]) for number in which]
+    return [(number, system.taken([number])) for number in which]
 
 
 def _bordered(triangles: Array, beside: Array, sizes: Array, heavy: Array) -> Factor:

@@ -65,7 +65,7 @@ class Rotations:
 
     def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves."""
-        ridge = np.zeros((len(system.rows), system.own, system.rows.shape[2]))
+        ridge = np.zeros((system.count, system.own, system.rows.shape[2]))
         ridge[:, np.arange(system.own), np.arange(system.own)] = RIDGE
         rows = np.concatenate([system.all_rows, ridge], axis=1)
         return [(self._factor(rows, system.own), list(range(len(rows))))]
