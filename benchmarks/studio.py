@@ -4,8 +4,9 @@
 
 A studio runs as a process of its own, and Chromium is driven by Playwright as a hand would: seconds go by the clock of
 the page, from the event of a key or a slider to the frame that shows what came of it; beside them stands what the
-studio and its workers took of the processor, which other programs hardly change. The last lines tell the memory of the
-studio and of its workers after a tenth of the solves, and after all of them.
+studio and its workers took of the processor, which other programs hardly change. A coefficient is moved at once,
+before anything was made ahead for it, then after that; and a move is followed until the problem itself is solved. The
+last lines tell the memory of the studio and of its workers after a tenth of the solves, and after all of them.
 """
 
 from __future__ import annotations
@@ -101,6 +102,25 @@ def slides(page: Any, name: str, count: int = 40) -> list[float]:
     return [timed(page, chosen, move, "before.picture.data !== before.data") for move in moves]
 
 
+def rest(page: Any, server: int) -> None:
+    """Wait until the studio and its workers have nothing more to do."""
+    done = -1.0
+    while work(server) > done:
+        done = work(server)
+        page.wait_for_timeout(700)
+
+
+def settled(page: Any, count: int = 3) -> list[float]:
+    """Return the milliseconds from a move of a coefficient until the problem itself is solved for it."""
+    green = "document.querySelector('.status').classList.contains('good')"
+    done = f"(before.picture.moved ||= !{green}) && {green}"
+    moves = [
+        "document.querySelector('pibls-picture').moved = false; " + _TYPE.format(f"{1.003 + 0.05 * k:.3f}")
+        for k in range(count)
+    ]
+    return [timed(page, '[aria-label="Slider of k"]', move, done) for move in moves]
+
+
 def solve(page: Any) -> float:
     """Solve, and return the milliseconds until the picture."""
     return timed(page, ".top .action:last-of-type", "node.click()", "before.picture.data !== before.data")
@@ -157,7 +177,13 @@ def measured(browser: Any, solves: int) -> None:
             print(f"  {page.locator('.figures').inner_text()}")
             slides(page, "load", 3)
             told("slider of a right-hand side", server, partial(slides, page, "load"))
-            told("slider of a coefficient", server, partial(slides, page, "k", 8))
+            begun = work(server)
+            told("coefficient, moved at once", server, partial(slides, page, "k", 3))
+            rest(page, server)
+            print(f"  made ahead of its moves: processor {work(server) - begun:.0f} ms")
+            told("slider of a coefficient", server, partial(slides, page, "k"))
+            rest(page, server)
+            told("coefficient, solved at rest", server, partial(settled, page))
             told("key", server, partial(keys, page))
             page.close()
     with studio(_PROBLEM.format(domain=_DOMAINS["disk"])) as (address, server, _):

@@ -141,7 +141,7 @@ def test_sources_are_judged_where_the_better_one_of_two_solutions_is_told(monkey
 
 
 def test_rounding_is_refined_only_where_the_tolerance_asks_for_it():
-    found, fitter = pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u), 1), SQUARE, [pb.Dirichlet(u, 0)]))._found
+    found, fitter = pb.prepare(pb.Problem(sp.Eq(-pb.laplacian(u), 1), SQUARE, [pb.Dirichlet(u, 0)])).comparison
     trees = [PreparedTree(fitter.solver_of(found.fit_layout), found.fit.root, tol) for tol in (1e-6, 1e-14)]
     sources = np.ones((sum(len(own.points) for own in trees[0].stated), 1))
     once, refined = ([own.fit(sources).columns[part] for part in own.parts] for own in trees)

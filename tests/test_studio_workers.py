@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import signal
+import threading
+import time
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pibls as pb
-from internals import Allowance, Crew, History, Session, with_value, without
+from internals import Allowance, Crew, History, Inbox, Move, Session, Workbench, step_ahead, with_value, without
 from pibls.errors import DeadlineError, InputError, ResourceError
 
 pytest.importorskip("latex2mathml", reason="formulas are typeset by pibls[studio]")
@@ -156,12 +161,56 @@ def test_a_solve_tells_its_progress_and_its_picture_holds_the_solution(loop, ses
 def test_parameters_on_right_hand_sides_are_solved_from_kept_factors(loop, session):
     solved(loop, session, MEMBRANE)
     for load, kept in ((3, False), (2, True), (8, True)):
-        found, _ = solved(loop, session, with_value(MEMBRANE, ("parameters", "load"), load), again=True)
-        assert found["again"] == kept
+        text = with_value(MEMBRANE, ("parameters", "load"), load)
+        found, _ = solved(loop, session, text, again=Move("load", settled=False))
+        assert (found["way"] == "kept factors") == kept
         assert found["picture"]["high"] == pytest.approx(load / 4, abs=2e-3)
-    found, _ = solved(loop, session, with_value(MEMBRANE, ("parameters", "k"), 2), again=True)
-    assert not found["again"]
+    found, _ = solved(loop, session, with_value(MEMBRANE, ("parameters", "k"), 2), again=Move("k", settled=False))
+    assert found["way"] == ""
     assert found["picture"]["high"] == pytest.approx(0.5, abs=2e-3)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """A workbench in this process, with a membrane whose coefficient has been solved for ahead of its slider."""
+    own = Workbench(lambda _: None)
+    own.solve(MEMBRANE, "", 60.0, PICTURE, {"k": (0.0, 2.0, 200), "load": (0.0, 8.0, 200)})
+    while own.ahead():
+        pass
+    return own
+
+
+def moved(bench, value, name="k", **options):
+    text = with_value(MEMBRANE, ("parameters", name), value)
+    return bench.again(text, 60.0, PICTURE, bench.ranges, moved=name, **options)
+
+
+def test_a_coefficient_that_moves_is_shown_between_solutions_and_solved_for_when_it_rests(bench):
+    for value in (0.5, 1.23, 1.9):
+        found = moved(bench, value, settled=False)
+        assert (found["way"], found["status"]) == ("between", "converged")
+        assert "values that were solved for: the estimated error" in found["message"]
+        assert found["picture"]["high"] == pytest.approx(1 / value, rel=2e-3)
+        assert abs(bench.held([[0.0, 0.0]])[0] - 1 / value) < max(found["estimate"], 1e-9) * 3 / value
+    assert not bench.ahead()  # nothing is made while the slider moves
+    found = moved(bench, 1.9, settled=True)
+    assert (found["way"], found["status"]) == ("", "converged")
+
+
+def test_a_number_that_is_measured_between_solutions_has_their_error(bench):
+    moved(bench, 1.37, settled=False)
+    error = bench.tasks["probe"]([0.5, 0.0])["lines"][0]
+    value, width = (float(word) for word in error.removeprefix("u = ").split(" ± "))
+    assert abs(value - 0.75 / 1.37) <= max(3 * width, 1e-9)
+
+
+def test_other_text_has_none_of_the_solutions_that_are_kept(bench):
+    """Solutions for one load tell nothing of another one."""
+    moved(bench, 1.0, settled=True)
+    doubled = with_value(MEMBRANE, ("parameters", "load"), 8)
+    found = bench.again(with_value(doubled, ("parameters", "k"), 1.5), 60.0, PICTURE, bench.ranges, "k", settled=False)
+    assert found["way"] == ""
+    assert found["picture"]["high"] == pytest.approx(2 / 1.5, rel=2e-3)
 
 
 def test_numbers_come_with_their_errors(loop, session):
@@ -329,6 +378,61 @@ def test_a_solve_that_waits_can_be_cancelled(loop):
         loop.run_until_complete(cancelled())
     assert (crew.queued, own.solving, own.bench) == (0, False, None)
     own.close()
+
+
+def test_what_is_made_ahead_ends_as_soon_as_something_is_asked():
+    ends, gone = os.pipe(), []
+
+    class Slow:
+        busy = interrupted = False
+
+        def ahead(self):
+            os.write(ends[1], b'{"task": "read"}\n')
+            while True:
+                gone.append(time.sleep(0.001))
+
+    own = Slow()
+
+    def stop(number, frame):
+        own.interrupted = True
+        if own.busy:
+            raise KeyboardInterrupt
+
+    before, lost = signal.signal(signal.SIGINT, stop), threading.Event()
+    with os.fdopen(ends[0]) as stream:
+        try:
+            inbox = Inbox(stream, lost=lost.set)
+            inbox.meanwhile(partial(step_ahead, own))
+            assert inbox.requests.get() == {"task": "read"}
+            assert own.interrupted
+            assert not own.busy
+        finally:
+            signal.signal(signal.SIGINT, before)
+            os.close(ends[1])
+            assert lost.wait(60)
+
+
+def test_a_failure_ahead_is_nobodys_concern():
+    class Broken:
+        busy = interrupted = False
+
+        def ahead(self):
+            raise ZeroDivisionError
+
+    assert not step_ahead(Broken())
+
+
+def test_a_move_that_goes_on_ends_the_solve_of_the_place_where_it_rested(bench):
+    moved(bench, 1.6, settled=False)
+    before = bench.solution
+    bench.interrupted = True
+    try:
+        with pytest.raises(InputError, match="interrupted"):
+            moved(bench, 1.6, settled=True)
+    finally:
+        bench.interrupted = False
+    assert bench.solution is before
+    assert moved(bench, 1.61, settled=False)["way"] == "between"
 
 
 def test_the_state_is_plain_json(loop, session):

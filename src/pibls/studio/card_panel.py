@@ -37,7 +37,6 @@ class CardPanel(PagePanel):
         super().__init__(page)
         self.shape: Any = None  # of the cards that are there; others are made when it changes
         self.fields: dict[Any, Any] = {}
-        self.ranges: dict[str, tuple[float, float]] = {}
         self.showing = False
 
     def build(self) -> None:
@@ -190,18 +189,19 @@ class CardPanel(PagePanel):
             self._remove("parameter", lambda: self.page.edit(without, ("parameters", name)))
 
     def _put_slider(self, slider: Any, name: str, value: float) -> None:
-        low, high = self._range(name, value)
-        slider.props["min"], slider.props["max"], slider.props["step"] = low, high, (high - low) / 200
+        low, high, steps = self._range(name, value)
+        slider.props["min"], slider.props["max"], slider.props["step"] = low, high, (high - low) / steps
         slider.props["value"] = value
         slider.update()
 
-    def _range(self, name: str, value: float) -> tuple[float, float]:
-        low, high = self.ranges.get(name, (0.0, 0.0))
+    def _range(self, name: str, value: float) -> tuple[float, float, int]:
+        ranges, steps = self.page.session.ranges, self.page.session.crew.allowance.steps
+        low, high, _ = ranges.get(name, (0.0, 0.0, steps))
         if not low <= value <= high or low == high:
             reach = 2.0 * abs(value) or 1.0
             low, high = (min(0.0, 1.5 * value), max(reach, 1.0) if value < 0 else reach) if value else (-1.0, 1.0)
-        self.ranges[name] = (low, high)
-        return low, high
+        ranges[name] = (low, high, steps)
+        return ranges[name]
 
     def _fill(self, record: Record) -> None:
         self._set(self.fields["title"], record["title"])

@@ -28,6 +28,7 @@ class Allowance:
     look: float = 20.0  # seconds that anything but a solve may take
     grace: float = 15.0  # seconds that a worker may go on after its deadline, to end its step and to draw
     pause: float = 0.25  # seconds without a key after which the whole file is read again
+    steps: int = 200  # of a slider
     together: int = 2  # solves at one time
     waiting: int = 8  # solves that may wait for their turn
     desks: int = 3  # workers that read for all pages

@@ -13,7 +13,7 @@ from pibls.studio.board_panel import BoardPanel
 from pibls.studio.card_panel import CardPanel
 from pibls.studio.downloads import Downloads, of_fragment, to_fragment
 from pibls.studio.panel import Record
-from pibls.studio.session import Session
+from pibls.studio.session import Move, Session
 from pibls.studio.solution_panel import SolutionPanel
 from pibls.studio.status_bar import StatusBar
 from pibls.studio.text_edits import is_toml, with_value
@@ -32,7 +32,9 @@ class StudioPage:
         self._reading = self._wanted = False
         self._waiting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._moved = False
+        self._moved = ""  # the parameter that has another value since the last solve
+        self._settling: asyncio.Task[None] | None = None
+        self._settles = False
         self.root: Any = None
 
     def build(self) -> None:
@@ -200,19 +202,21 @@ class StudioPage:
     def solve(self) -> None:
         """Solve the problem from the start."""
         self.session.history = self.session.history.settled()
-        self.start(self._solve(again=False))
+        self.start(self._solve())
 
-    async def _solve(self, *, again: bool) -> None:
+    async def _solve(self, again: Move | None = None) -> None:
         if self.session.solving:
             return
         # A slider is followed at once as a rule; where it takes longer, the page says that it is at work.
         pause = self.session.crew.allowance.pause if again else 0.0
         self.status.course = []
         begun = asyncio.get_running_loop().call_later(pause, self._begin)
+        quick = again is not None and not again.settled
         try:
-            found = await self.session.solve(self.solution.wanted(quick=again), self.status.progress, again=again)
+            found = await self.session.solve(self.solution.wanted(quick=quick), self.status.progress, again)
         except PiblsError as error:
-            self.status.refuse(str(error))
+            if not self._moved:  # otherwise the next move follows
+                self.status.refuse(str(error))
             return
         finally:
             begun.cancel()
@@ -221,7 +225,7 @@ class StudioPage:
         self.status.show_answer(found)
         if self.session.solved != self.text and not self._moved:
             self.status.tell("The problem has changed since this solve began. Press Solve to see its solution.", "warn")
-        elif self._moved and not again:
+        elif self._moved and again is None:
             self.start(self._follow())
 
     def _begin(self) -> None:
@@ -232,14 +236,37 @@ class StudioPage:
         """Take another value for a parameter, and solve again if there was a solution."""
         self.edit(with_value, ("parameters", name), value, mark=f"parameter {name}", typed=True)
         if self.solution.answer is not None:
-            self._moved = True
+            ranges = self.session.ranges
+            self._moved, self.session.ranges = name, {own: ranges[own] for own in sorted(ranges, key=name.__ne__)}
+            self._settle(None)
             self.start(self._follow())
 
     async def _follow(self) -> None:
         """Solve again for the last of the values that have come since."""
         while self._moved and not self.session.solving:
-            self._moved = False
-            await self._solve(again=True)
+            name, self._moved = self._moved, ""
+            await self._solve(Move(name, settled=False))
+            if not self._moved and (self.solution.answer or {}).get("way") == "between":
+                self._settle(asyncio.ensure_future(self._settled(name)))
+
+    def _settle(self, task: asyncio.Task[None] | None) -> None:
+        """Have a move settle later, instead of one that was to settle before, or is settling."""
+        if self._settles:
+            self._settles = False
+            self.session.cancel()
+        elif self._settling is not None:
+            self._settling.cancel()
+        self._settling = task
+
+    async def _settled(self, name: str) -> None:
+        """Solve the problem itself once a slider rests."""
+        await asyncio.sleep(self.session.crew.allowance.pause)
+        self._settles = True
+        try:
+            await self._solve(Move(name, settled=True))
+        finally:
+            self._settles = False
+        self.start(self._follow())
 
     def press(self, name: str) -> None:
         """Do as a key of the keyboard says."""

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,14 @@ class History:
         return History(self.future[0], (*self.past, self.text), self.future[1:])
 
 
+@dataclass(frozen=True)
+class Move:
+    """A move of the slider of a parameter, which may go on or have settled."""
+
+    moved: str
+    settled: bool
+
+
 class Session:
     """A problem file that is being written, and the workers that read it and solve it."""
 
@@ -72,6 +80,7 @@ class Session:
         self.bench: WorkerProcess | None = None
         self.solved = ""  # the text that the solution at hand belongs to
         self.solving = False
+        self.ranges: dict[str, tuple[float, float, int]] = {}  # and steps of the sliders, that moved last in front
         self._queued: asyncio.Task[Any] | None = None
         if beside is not None:
             self._bring(text, beside)
@@ -116,8 +125,11 @@ class Session:
         """Return a formula as MathML, or its error."""
         return await self.look("typeset", text=self.text, formula=formula)
 
-    async def solve(self, picture: Record, tell: Callable[[Record], None], *, again: bool = False) -> Record:
-        """Solve the problem in a worker of its own, and return its status and its picture."""
+    async def solve(self, picture: Record, tell: Callable[[Record], None], again: Move | None = None) -> Record:
+        """Solve the problem in a worker of its own, and return its status and its picture.
+
+        After a move of a slider it is solved ``again``, from what is kept of the last solution.
+        """
         if self.solving:
             raise InputError("A solve is running already. Wait for it, or cancel it.")
         self.solving, self._queued = True, asyncio.current_task()
@@ -132,16 +144,22 @@ class Session:
         finally:
             self.solving, self._queued = False, None
 
-    async def _solved(self, picture: Record, tell: Callable[[Record], None], again: bool) -> Record:
+    async def _solved(self, picture: Record, tell: Callable[[Record], None], again: Move | None) -> Record:
         if self.bench is None or not self.bench.alive:
-            self.bench, again = self.crew.hire(), False
+            self.bench, again = self.crew.hire(), None
         text, seconds = self.text, self.crew.allowance.seconds
-        given: Record = {"text": text, "deadline": seconds, "picture": picture}
-        if not (again and self.solved):
-            given["folder"] = self.folder
-        self.solved = ""
-        task = "solve" if "folder" in given else "again"
-        found = await self.bench.ask(task, given, seconds + self.crew.allowance.grace, tell)
+        given: Record = {"text": text, "deadline": seconds, "picture": picture, "ranges": self.ranges}
+        before, self.solved = self.solved, ""
+        if again is not None and before:
+            task, given = "again", given | asdict(again)
+        else:
+            task, given = "solve", given | {"folder": self.folder}
+        try:
+            found = await self.bench.ask(task, given, seconds + self.crew.allowance.grace, tell)
+        except InputError:
+            # A move that was not followed leaves the solution before it, if the worker still has it.
+            self.solved = before if task == "again" else ""
+            raise
         self.solved = text
         return found
 

@@ -17,6 +17,7 @@ _TONES = {
     Status.ILL_POSED: "bad",
     Status.INTERRUPTED: "warn",
 }
+_WAYS = {"kept factors": "from kept factors", "between": "between kept solutions"}
 
 
 class StatusBar(PagePanel):
@@ -82,16 +83,17 @@ class StatusBar(PagePanel):
     def show_answer(self, found: Record) -> None:
         """Say how accurate the solution is, and how to go on if it is not."""
         status = found["status"]
-        head = "" if status == Status.CONVERGED else f"{status.capitalize()}. "
+        moving = found.get("way") == "between"
+        head = "" if moving or status == Status.CONVERGED else f"{status.capitalize()}. "
         lines = [head + found["message"], *([found["parameters"]] if found["parameters"] else [])]
         if found["eigenvalues"]:
             lines.append("Eigenvalues: " + ";  ".join(found["eigenvalues"]))
-        self.tell("  ".join(lines), _TONES.get(status, ""))
+        self.tell("  ".join(lines), "" if moving else _TONES.get(status, ""))
         facts = [f"estimate {found['estimate']:.1e}"] if found["estimate"] is not None else []
         facts += [f"true error {found['true_error']:.1e}"] if found["true_error"] is not None else []
-        again = ["from kept factors"] if found.get("again") else []
-        self.figures.set_text("  ·  ".join([*facts, found["size"], f"{found['seconds']:.2f} s", *again]))
-        if found["estimate"] and not found.get("again"):
+        way = _WAYS.get(found.get("way", ""), "")
+        self.figures.set_text("  ·  ".join([*facts, found["size"], f"{found['seconds']:.2f} s", *filter(None, [way])]))
+        if found["estimate"] and not way:
             self.course.append(found["estimate"])
             self._draw()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pibls.errors import InputError
+import numpy as np
+
+from pibls.errors import InputError, PiblsError
 from pibls.problem import Eigenvalue, Problem
 from pibls.problems import about, zoo
 from pibls.solution import Solution
@@ -18,14 +22,18 @@ from pibls.status import Status
 from pibls.studio.cards import read, typeset_one
 from pibls.studio.maps import picture
 from pibls.studio.measuring import cut, probe, quantity
+from pibls.studio.text_edits import with_value
 from pibls.text import ProblemFile, read_text
 from pibls.text.positions import suggestion
 from pibls.tuning import solve
+from pibls.tuning.alike import keeps_factors, keeps_trees
+from pibls.tuning.between import Between
 from pibls.tuning.prepared import Prepared, prepare
 from pibls.tuning.progress import Progress
 
 Record = dict[str, Any]
 Report = Callable[[Record], None]
+Ranges = dict[str, tuple[float, float, int]]
 
 
 @dataclass
@@ -39,7 +47,13 @@ class Workbench:
     solution: Solution | None = None
     spectrum: Spectrum | None = None
     prepared: Prepared | None = None
-    busy: bool = False
+    busy: bool = False  # with something that an interrupt ends
+    interrupted: bool = False
+    ranges: Ranges = field(default_factory=dict)  # of the sliders, that moved last in front
+    # solutions for values of a parameter, with the text in which its own value does not count; None if of no use
+    families: dict[str, tuple[str, Between | None]] = field(default_factory=dict)
+    moving: bool = False  # whether the solution at hand is one between kept ones
+    hopeless: str = ""  # the text for which no factors can be kept
     tasks: dict[str, Callable[..., Record]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,10 +81,11 @@ class Workbench:
             raise InputError("There is no solution yet. Press Solve first.")
         return self.solution
 
-    def solve(self, text: str, folder: str, deadline: float, picture: Record) -> Record:
-        """Solve the problem of a text; the estimate is reported as it falls."""
+    def solve(self, text: str, folder: str, deadline: float, picture: Record, ranges: Ranges) -> Record:
+        """Solve the problem of a text, whose sliders have ranges; the estimate is reported as it falls."""
         begun = time.perf_counter()
         self._put(text, folder)
+        self.ranges = ranges
         assert self.file is not None
         problem, options = self.file.problem, self.file.solve
         tol = options.tol or 1e-4
@@ -87,6 +102,7 @@ class Workbench:
 
     def _put(self, text: str, folder: str) -> None:
         self.solution = self.spectrum = self.prepared = None
+        self.families, self.hopeless, self.moving = {}, "", False
         self.text, self.folder = text, folder
         self.file = read_text(text, folder)
 
@@ -94,25 +110,37 @@ class Workbench:
         estimate = None if now.estimate is None else float(now.estimate)
         self.report({"stage": str(now.stage), "seconds": now.seconds, "nodes": now.nodes, "estimate": estimate})
 
-    def again(self, text: str, deadline: float, picture: Record) -> Record:
+    def again(
+        self, text: str, deadline: float, picture: Record, ranges: Ranges, moved: str = "", settled: bool = True
+    ) -> Record:
         """Solve again after a parameter has changed: from kept factors where it stands on right-hand sides only.
 
-        The first time, and where it stands elsewhere, a linear problem is solved so that its factors are kept.
+        While a parameter that stands elsewhere is still moving, a solution between kept ones is shown if it is known
+        to be accurate; once it has ``settled``, or where there is none, the problem is solved so that its factors are
+        kept.
         """
         begun = time.perf_counter()
-        if self.solution is None or not isinstance(self.solution.network, CellNetwork) or self.spectrum is not None:
-            return self.solve(text, self.folder, deadline, picture)
+        self.ranges = ranges
+        if self.file is None or not self._suits(self.file.problem):
+            return self.solve(text, self.folder, deadline, picture, ranges)
         file = read_text(text, self.folder)
-        restated = self._restated(file.problem)
-        if restated is None and file.problem.is_linear and not file.problem.parameters:
-            self.prepared = prepare(file.problem, tol=file.solve.tol or 1e-4)
-            self.solution = self.prepared.solution
-        elif restated is not None:
-            self.solution = restated
-        if (restated is None and self.prepared is None) or self.solution.status != Status.CONVERGED:
-            return self.solve(text, self.folder, deadline, picture)
-        self.file, self.text = file, text
-        return self._answer(begun, picture) | {"again": restated is not None}
+        found, way = self._restated(file.problem), "kept factors"
+        if found is None and not settled:
+            found, way = self._between(moved, text, file.problem), "between"
+        if found is None and file.problem.is_linear and not file.problem.parameters:
+            prepared, way = prepare(file.problem, tol=file.solve.tol or 1e-4), ""
+            if self.interrupted:
+                raise InputError("It was interrupted.")
+            self.prepared, found = prepared, prepared.solution
+        if found is None or (way != "between" and found.status != Status.CONVERGED):
+            return self.solve(text, self.folder, deadline, picture, ranges)
+        self.file, self.text, self.solution, self.moving = file, text, found, way == "between"
+        return self._answer(begun, picture) | {"way": way}
+
+    def _suits(self, problem: Problem) -> bool:
+        """Tell whether factors and solutions that are kept of the problem at hand serve another one."""
+        known = self.solution is not None and self.spectrum is None
+        return known and isinstance(self.held.network, CellNetwork) and problem.is_linear and not problem.parameters
 
     def _restated(self, problem: Problem) -> Solution | None:
         """Return the solution from kept factors; None if there are none, or more than right-hand sides has changed."""
@@ -121,8 +149,71 @@ class Workbench:
         try:
             return self.prepared.solve_restated(problem)
         except InputError:
-            self.prepared = None
             return None
+
+    def _between(self, name: str, text: str, problem: Problem) -> Solution | None:
+        """Return the solution between kept ones for other values of a parameter; None if it is not known."""
+        place = ("parameters", name)
+        key, between = self.families.get(name, ("", None))
+        if between is None or key != with_value(text, place, 0):
+            return None
+        return between.at(float(tomllib.loads(text)["parameters"][name]), problem)
+
+    # Ahead of the next move ------------------------------------------------------------------------------------------
+
+    def ahead(self) -> bool:
+        """Make something that the next move of a slider may need; return whether there is more to make.
+
+        It is called while nobody asks for anything, and may be interrupted at any time.
+        """
+        if self.moving or self.file is None or not self.ranges or not self._suits(self.file.problem):
+            return False
+        if self.prepared is None:
+            return self._prepared() is not None
+        known = tomllib.loads(self.text).get("parameters", {})
+        families = (
+            self._family(name, float(known[name])) for name in self.ranges if type(known.get(name)) in (int, float)
+        )
+        return any(own is not None and own.grow() for own in families)
+
+    def _prepared(self) -> Prepared | None:
+        """Return the problem at hand with its factors; None if they do not serve, or if it was interrupted."""
+        assert self.file is not None
+        if self.text == self.hopeless:
+            return None
+        if self.prepared is not None and self.prepared.problem is self.file.problem:
+            return self.prepared
+        made = prepare(self.file.problem, tol=self.file.solve.tol or 1e-4)
+        if made.solution.status == Status.CONVERGED:
+            self.prepared = made
+            return made
+        if not self.interrupted:
+            self.hopeless = self.text
+        return None
+
+    def _family(self, name: str, value: float) -> Between | None:
+        """Return the solutions that are kept for the values of a parameter; None where they are of no use."""
+        assert self.file is not None
+        place = ("parameters", name)
+        key = with_value(self.text, place, 0)
+        known, between = self.families.get(name, ("", None))
+        if known == key and (between is None or between.reaches(value)):
+            return between
+        low, high, steps = self.ranges[name]
+
+        def problem_at(value: float, text: str = self.text) -> Problem:
+            return read_text(with_value(text, place, value), self.folder).problem
+
+        made = None
+        with suppress(PiblsError):  # of values that make no problem
+            other = problem_at((3 * low + high) / 4 if low != value else high)
+            if keeps_trees(self.file.problem, other) and not keeps_factors(self.file.problem, [other]):
+                prepared = self._prepared()
+                if prepared is None or self.interrupted:
+                    return None
+                made = Between(prepared, problem_at, value, np.linspace(low, high, int(steps) + 1))
+        self.families[name] = key, made
+        return made
 
     def mode(self, number: int, picture: Record) -> Record:
         """Show another eigenfunction."""

@@ -6,20 +6,24 @@ and ends with the process that started it. A SIGINT ends a solve with the best s
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from types import FrameType
-from typing import Any, TextIO
+from typing import TextIO
 
 from pibls.checks import cut
 from pibls.errors import PiblsError
 from pibls.limits import RESOURCE
 from pibls.runtime import format_bytes
-from pibls.studio.workbench import Workbench
+from pibls.studio.workbench import Record, Workbench
 from pibls.writing import finite
 
 _FOREIGN = "The problem could not be handled ({}). Change it, or report it with the problem file."
@@ -36,43 +40,81 @@ def limit_memory(room: int) -> None:
         return
 
 
-def listen(stream: TextIO) -> queue.Queue[dict[str, Any]]:
-    """Return a queue of the requests on a stream; when it ends, so does the process, whatever it is doing."""
-    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+def _end() -> None:
+    os._exit(0)
 
-    def read() -> None:
+
+class Inbox:
+    """Requests in the order that they came in; work done while there is none ends as soon as one comes.
+
+    When the stream of requests ends, they are ``lost``: so does the process, whatever it is doing.
+    """
+
+    def __init__(self, stream: TextIO, lost: Callable[[], object] = _end) -> None:
+        self.requests: queue.Queue[Record] = queue.Queue()
+        self.turn, self.aside = threading.Lock(), False
+        threading.Thread(target=self._read, args=(stream, lost), daemon=True).start()
+
+    def _read(self, stream: TextIO, lost: Callable[[], object]) -> None:
         for line in stream:
-            requests.put(json.loads(line))
-        os._exit(0)
+            with self.turn:
+                self.requests.put(json.loads(line))
+                if self.aside:
+                    self.aside = False
+                    _thread.interrupt_main()
+        lost()
 
-    threading.Thread(target=read, daemon=True).start()
-    return requests
+    def meanwhile(self, work: Callable[[], bool]) -> None:
+        """Work step by step until there is a request, or nothing more to do."""
+        with suppress(KeyboardInterrupt):
+            more = True
+            while more:
+                with self.turn:
+                    self.aside = self.requests.empty()
+                if not self.aside:
+                    return
+                more = work()
+                with self.turn:
+                    self.aside = False
 
 
-def serve(requests: queue.Queue[dict[str, Any]], out: TextIO, room: int) -> None:
+def serve(inbox: Inbox, out: TextIO, room: int) -> None:
     """Answer requests for ever."""
 
-    def send(record: dict[str, Any]) -> None:
+    def send(record: Record) -> None:
         out.write(json.dumps(finite(record), allow_nan=False) + "\n")
         out.flush()
 
     bench = Workbench(lambda progress: send({"progress": progress}))
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        bench.interrupted = True
         if bench.busy:  # nothing else is to be interrupted
             signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, interrupt)
     send({"ready": True})
     while True:
-        send(answer(bench, requests.get(), room))
+        inbox.meanwhile(partial(step_ahead, bench))
+        send(answer(bench, inbox.requests.get(), room))
 
 
-def answer(bench: Workbench, request: dict[str, Any], room: int) -> dict[str, Any]:
-    """Return the answer to a request; whatever goes wrong is told in words."""
-    bench.busy = True
+def step_ahead(bench: Workbench) -> bool:
+    """Have a step done that nobody asked for; if it fails, none is done until something is asked."""
+    bench.busy, bench.interrupted = True, False
     try:
-        found: dict[str, Any] = {"done": bench.tasks[request["task"]](**request["given"])}
+        return bench.ahead()
+    except Exception:  # of whatever library, and memory that runs out: what is asked for will be told
+        return False
+    finally:
+        bench.busy = False
+
+
+def answer(bench: Workbench, request: Record, room: int) -> Record:
+    """Return the answer to a request; whatever goes wrong is told in words."""
+    bench.busy, bench.interrupted = True, False
+    try:
+        found: Record = {"done": bench.tasks[request["task"]](**request["given"])}
     except PiblsError as error:
         found = {"refused": str(error)}
     except KeyboardInterrupt:
@@ -92,7 +134,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     limit_memory(room)
-    serve(listen(sys.stdin), out, room)
+    serve(Inbox(sys.stdin), out, room)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pibls.sweeps.solving import Point, Solving
 from pibls.sweeps.sweep import SweepProgress, reported
 from pibls.sweeps.workers import Workers, workers_of
 from pibls.tuning import prepare, solve
-from pibls.tuning.prepared import keeps_factors
+from pibls.tuning.alike import keeps_factors
 from pibls.tuning.progress import reporter
 
 _SIGMAS = 2.0  # standard errors by which two estimates of one number differ for more than chance

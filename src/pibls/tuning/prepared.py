@@ -25,7 +25,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.problem import Across, AtPoints, Field, Form, Problem, Statement
+from pibls.problem import Field, Form, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.problem.interface import AnyCondition
 from pibls.problem.unknown_numbers import refuse_open
@@ -35,10 +35,11 @@ from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
+from pibls.tuning.alike import changed_forms, is_alike
 from pibls.tuning.automatic import solve
 from pibls.tuning.diagnosis import flaw_of
 
-__all__ = ["Prepared", "keeps_factors", "prepare"]
+__all__ = ["Prepared", "prepare"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class Prepared:
         Its solution.
     tol
         The tolerance that all solutions meet.
+    comparison
+        The two solutions on trees that its estimate rests on, and what made them; None if they are in doubt.
     """
 
     problem: Problem
@@ -60,7 +63,7 @@ class Prepared:
     tol: float
     seed: int
     budget: float
-    _found: tuple[Compared, LinearFitter] | None
+    comparison: tuple[Compared, LinearFitter] | None
 
     def solve(
         self,
@@ -151,9 +154,9 @@ class Prepared:
 
     def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
         """Return solutions of problems that differ in their data alone."""
-        if not any(_changed(self.problem, problem) for problem in problems):
+        if not any(changed_forms(self.problem, problem) for problem in problems):
             return [self.solution] * len(problems)
-        again: Sequence[Solution | None] = [None] * len(problems) if self._found is None else self._again(problems)
+        again: Sequence[Solution | None] = [None] * len(problems) if self.comparison is None else self._again(problems)
         alike = [analysis_of(problem).carried == analysis_of(self.problem).carried for problem in problems]
         return [
             (same and made) or solve(problem, tol=self.tol, seed=self.seed, budget=self.budget, progress=False)
@@ -193,7 +196,7 @@ class Prepared:
                 f"prepared problem has {len(old.statements) - count}. Give all of them, with other values only."
             )
         for one, two in zip(old.statements, made.statements, strict=True):
-            if not _is_alike(one, two):
+            if not is_alike(one, two):
                 raise InputError(
                     f"{two.name} is another equation or holds elsewhere than {one.name} of the prepared problem. Only "
                     "right-hand sides may change; call pibls.prepare with the new problem instead."
@@ -213,7 +216,7 @@ class Prepared:
 
     def _on(self, trees: _Trees, problems: Sequence[Problem]) -> list[Solution | _Miss]:
         """Return solutions on given trees."""
-        changed = [_changed(trees.found.fit_layout.problem, problem) for problem in problems]
+        changed = [changed_forms(trees.found.fit_layout.problem, problem) for problem in problems]
         found = list(trees.pair.solved(changed))
         if not found:
             return [_Miss.DOUBTFUL] * len(problems)
@@ -242,8 +245,8 @@ class Prepared:
     @cached_property
     def _own_trees(self) -> _Trees:
         """The trees of the first solution."""
-        assert self._found is not None
-        return _Trees.of(*self._found, self.tol)
+        assert self.comparison is not None
+        return _Trees.of(*self.comparison, self.tol)
 
     @cached_property
     def _finer_trees(self) -> _Trees | None:
@@ -345,31 +348,6 @@ def _solved(
     return solution, found[0] if found else None
 
 
-def keeps_factors(problem: Problem, others: Sequence[Problem]) -> bool:
-    """Tell whether other problems have the factors of a linear problem on cells: only right-hand sides differ.
-
-    >>> from pibls import Dirichlet, Interval, coordinates, field, parameter
-    >>> x, k, q = coordinates("x"), parameter("k"), parameter("q")
-    >>> u = field("u", x)
-    >>> bar = Problem(sp.Eq(-k * u.diff(x, 2), q), Interval((x, 0, 1)), [Dirichlet(u, 0)])
-    >>> first = bar.at(k=1, q=1)
-    >>> keeps_factors(first, [bar.at(k=1, q=2)]), keeps_factors(first, [bar.at(k=2, q=1)])
-    (True, False)
-    """
-    return (
-        problem.is_linear
-        and suits_cells(problem)
-        and all(_is_alike(*pair) for other in others for pair in zip(problem.statements, other.statements, strict=True))
-    )
-
-
-def _changed(old: Problem, new: Problem) -> dict[int, Form]:
-    """Return the forms of a problem whose sources are new, by the forms that they replace."""
-    pairs = zip(old.statements, new.statements, strict=True)
-    forms = (both for one, two in pairs for both in zip(one.forms, two.forms, strict=True))
-    return {id(one): two for one, two in forms if one.source != two.source}
-
-
 def _known(value: Any, problem: Problem) -> sp.Expr:
     """Return a source as an expression of the coordinates, or refuse it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -381,19 +359,3 @@ def _known(value: Any, problem: Problem) -> sp.Expr:
             f"real. Got {shorten(value)} instead."
         )
     return value
-
-
-def _is_alike(one: Statement, two: Statement) -> bool:
-    """Tell whether two statements differ in their sources alone."""
-    same = all(
-        [(t.field, t.multi_index, t.coefficient) for t in old.terms]
-        == [(t.field, t.multi_index, t.coefficient) for t in new.terms]
-        for old, new in zip(one.forms, two.forms, strict=True)
-    )
-    there, here = one.place, two.place
-    if isinstance(there, AtPoints) and isinstance(here, AtPoints):
-        arrays = ((there.points, here.points), (one.targets, two.targets))
-        return same and all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in arrays)
-    if isinstance(there, Across) and isinstance(here, Across):
-        return same and there.condition == here.condition
-    return same and there == here
