@@ -31,6 +31,7 @@ class BoardPanel(PagePanel):
         self.chosen: Record | None = None
         self.condition: int | None = None
         self.drawn: Record = {}
+        self.shown: Any = None  # by the buttons below the drawing
 
     def build(self) -> None:
         """Make the elements."""
@@ -152,27 +153,38 @@ class BoardPanel(PagePanel):
 
     def _panel(self) -> None:
         """Show which conditions hold on the chosen edge, and others to attach."""
-        ui, record = self.ui, self.page.record
+        bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
+        kinds = [own["kind"] for own in self.page.record.get("conditions", [])]
+        edges = {edge["name"]: edge["conditions"] for edge in self.drawn.get("edges", [])}
+        name = None if self.chosen is None else self.chosen["name"]
+        shown = (bare, kinds, name, edges.get(name, []), self.drawn.get("dimension"))
+        if shown == self.shown:  # buttons that are made anew miss a click
+            return
+        self.shown = shown
         self.panel.clear()
         with self.panel:
-            bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
+            self._no_edge(bare) if name is None else self._chosen_edge(name, kinds, edges.get(name, []))
             if bare:
-                self.chip("No flux through all red edges", partial(self._insulate, bare), "aria-pressed=false")
-            if self.chosen is None:
-                words = f"Click {'a face' if self.drawn.get('dimension') == 3 else 'an edge'} to give it a condition."
-                red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
-                ui.label(words + red).classes("places")
-                return
-            name = self.chosen["name"]
-            ui.label(name).style("font-weight: 600")
-            own: Record = next((edge for edge in self.drawn["edges"] if edge["name"] == name), {"conditions": []})
-            for number, condition in enumerate(record.get("conditions", [])):
-                if condition["kind"] in ON_BOUNDARY:
-                    pressed = str(number in own["conditions"]).lower()
-                    self.chip(f"Condition {number + 1}", partial(self._attach, number), f"aria-pressed={pressed}")
-            ui.label("New:").classes("places")
-            for kind in ON_BOUNDARY[:3]:
-                self.chip(KINDS[kind], partial(self._give, kind), "aria-pressed=false")
+                pieces = "faces" if self.drawn.get("dimension") == 3 else "edges"
+                self.chip(f"No flux through all red {pieces}", partial(self._insulate, bare), "aria-pressed=false")
+
+    def _no_edge(self, bare: list[str]) -> None:
+        """Say what a click on an edge is good for."""
+        words = f"Click {'a face' if self.drawn.get('dimension') == 3 else 'an edge'} to give it a condition."
+        red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
+        self.ui.label(words + red).classes("places")
+
+    def _chosen_edge(self, name: str, kinds: list[str], own: list[int]) -> None:
+        """Offer the conditions that there are, and new ones, to the chosen edge."""
+        ui = self.ui
+        ui.label(name).style("font-weight: 600")
+        for number, kind in enumerate(kinds):
+            if kind in ON_BOUNDARY:
+                pressed = f"aria-pressed={str(number in own).lower()}"
+                self.chip(f"{number + 1}: {KINDS[kind]}", partial(self._attach, number), pressed)
+        ui.label("New:").classes("places")
+        for kind in ON_BOUNDARY[:3]:
+            self.chip(KINDS[kind], partial(self._give, kind), "aria-pressed=false")
 
     def _field(self) -> str:
         return str((self.page.problem.get("fields") or ["u"])[0])
@@ -186,7 +198,15 @@ class BoardPanel(PagePanel):
 
     def _insulate(self, bare: list[str]) -> None:
         """Give all edges without a condition one that lets nothing through."""
-        self.page.edit(with_another, {"kind": "neumann", **self.page.first_field, "value": "0", "on": bare})
+
+        def insulated(text: str) -> str:
+            given = [own.get("on", []) for own in tomllib.loads(text).get("conditions", [])]
+            taken = {name for own in given for name in ([own] if isinstance(own, str) else own)}
+            left = [name for name in bare if name not in taken]  # the drawing may be older than the text
+            entries = {"kind": "neumann", **self.page.first_field, "value": "0", "on": left}
+            return with_another(text, entries) if left else text
+
+        self.page.edit(insulated)
 
     def _place(self, change: Any) -> None:
         chosen = self.chosen

@@ -69,7 +69,7 @@ def read(text: str, folder: str) -> Record:
         for name, value in (given.items() if isinstance(given, dict) else ())
     ]
     if problem is not None:
-        found |= {"told": _to_click(first_word(problem)), "problem": _traits(problem)}
+        found |= {"told": to_click(first_word(problem)), "problem": _traits(problem)}
     return found
 
 
@@ -89,9 +89,9 @@ def told(error: PiblsError) -> Record:
     return {"message": words, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
 
 
-def _to_click(words: str) -> str:
+def to_click(words: str) -> str:
     """Return words on missing conditions as a page would say them, without Python."""
-    words = re.sub(r"Add what is missing, as .*", "Click a red edge to give it a condition.", words, flags=re.DOTALL)
+    words = re.sub(r"Add what is missing, as .*", "Click what is red to give it a condition.", words, flags=re.DOTALL)
     return re.sub(r", as \w+\((?:[^()]|\([^()]*\))*\)", "", words)
 
 
@@ -112,7 +112,7 @@ def _traits(problem: Problem) -> Record:
 
 def _lettered(names: Names) -> Names:
     """Return names in which parameters stand for themselves, so that formulas show letters and no numbers."""
-    known = (name for name, one in names.values.items() if one.number is not None)
+    known = (name for name, own in names.values.items() if own.number is not None or own.expression.is_Symbol)
     letters = {name: Measured(sp.Symbol(_upright(name), real=True)) for name in known}
     return replace(names, values={**names.values, **letters})
 

@@ -223,6 +223,8 @@ class StudioPage:
             self.top.show_solving(False)
         self.solution.show(found)
         self.status.show_answer(found)
+        if again is None:  # on a phone it is below
+            self.run("document.querySelector('pibls-picture').scrollIntoView({block: 'nearest', behavior: 'smooth'})")
         if self.session.solved != self.text and not self._moved:
             self.status.tell("The problem has changed since this solve began. Press Solve to see its solution.", "warn")
         elif self._moved and again is None:

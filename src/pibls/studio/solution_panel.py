@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pibls.status import Status
 from pibls.studio.panel import PagePanel, Record, offer, show
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
+_EMPTY = "Press Solve (Ctrl+Enter) to see the solution here."
+_DOUBT = "This is no solution: the problem does not have exactly one. The words below say why."
 _SUBJECTS = {"solution": "Solution", "estimate": "Estimated error", "residual": "Residual", "gradient": "Steepness"}
 _OVERLAYS = {"cells": "Cells", "gradient": "Gradient", "streamlines": "Streamlines", "deformed": "Deformed"}
 _KINDS = {"maximum": "Maximum", "minimum": "Minimum", "integral": "Integral", "mean": "Mean", "flow": "Flow"}
@@ -40,9 +43,9 @@ class SolutionPanel(PagePanel):
                 self.chips[f"over {name}"] = self.chip(words, partial(self._toggled, name))
             self.chips["over surface"] = self.chip("Surface", partial(self._switched, "surface", "surface"))
             self.chips["over cut"] = self.chip("Cut", self._cut)
-        with ui.element("div").classes("picture-box"):
+        with ui.element("div").classes("picture-box") as self.box:
             self.picture = ui.element("pibls-picture")
-            self.note = ui.label("Press Solve (Ctrl+Enter) to see the solution here.").classes("empty")
+            self.note = ui.label(_EMPTY).classes("empty")
         self.picture.on("probe", lambda e: self.page.start(self._probed(e.args)), js_handler="(e) => emit(e.detail)")
         self.picture.on("cut", lambda e: self.page.start(self._cut_along(e.args)), js_handler="(e) => emit(e.detail)")
         self.picture.on("frame", self._framed, js_handler="(e) => emit(e.detail)", throttle=0.2)
@@ -97,7 +100,7 @@ class SolutionPanel(PagePanel):
     def show(self, found: Record) -> None:
         """Show a solution that was found."""
         self.answer = found
-        self.note.classes(add="hide")
+        self._note(_DOUBT if found["status"] == Status.ILL_POSED else "")
         self._forget()
         self._paint(data=found["picture"], marks=[])
         values = dict(enumerate(found["eigenvalues"]))
@@ -108,9 +111,17 @@ class SolutionPanel(PagePanel):
         """Forget the solution."""
         self.answer, self.frame = None, 0
         self.subject, self.over = "solution", self.over & {"surface"}
-        self.note.classes(remove="hide")
+        self._note(_EMPTY)
+        offer(self.modes, {}, None, False)
+        self.page.status.clear()
         self._forget()
         self._paint(data=None, marks=[])
+
+    def _note(self, words: str) -> None:
+        """Write words in place of a picture, or over one that is not to be trusted."""
+        self.note.set_text(words)
+        show(self.note, bool(words))
+        self.box.classes(add="doubt") if words == _DOUBT else self.box.classes(remove="doubt")
 
     def _forget(self) -> None:
         """Take away numbers that were measured on another solution."""

@@ -62,13 +62,18 @@ class StatusBar(PagePanel):
         else:
             self.tell("Ready to solve.")
 
+    def clear(self) -> None:
+        """Take away what was told of a solution."""
+        self.course = []
+        self.figures.set_text("")
+        self.curve.content = ""
+
     def begin(self) -> None:
         """Say that a solve has begun."""
         crew = self.page.session.crew
         ahead = f"Waiting: {crew.running + crew.queued - 1} solves are ahead."
         self.tell(ahead if self.page.session.waits else "Solving …")
-        self.figures.set_text("")
-        self.curve.content = ""
+        self.clear()
 
     def progress(self, now: Record) -> None:
         """Show how far a solve has come."""
@@ -85,7 +90,7 @@ class StatusBar(PagePanel):
         status = found["status"]
         moving = found.get("way") == "between"
         head = "" if moving or status == Status.CONVERGED else f"{status.capitalize()}. "
-        lines = [head + found["message"], *([found["parameters"]] if found["parameters"] else [])]
+        lines = [head + found["message"], *found["parameters"]]
         if found["eigenvalues"]:
             lines.append("Eigenvalues: " + ";  ".join(found["eigenvalues"]))
         self.tell("  ".join(lines), "" if moving else _TONES.get(status, ""))

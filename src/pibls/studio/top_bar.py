@@ -108,6 +108,7 @@ class TopBar(PagePanel):
             page.edit(with_another, {"kind": "observation", "file": name})
             page.status.tell(f"{name} is a measurement now. Name unknown numbers in the file, and solve to fit them.")
         else:
+            page.status.tell(f"Reading {name} …")
             page.board.import_shape(name)
 
     def _rejected(self) -> None:

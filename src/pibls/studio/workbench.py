@@ -19,7 +19,7 @@ from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum import Spectrum, eigen
 from pibls.status import Status
-from pibls.studio.cards import read, typeset_one
+from pibls.studio.cards import read, to_click, typeset_one
 from pibls.studio.maps import picture
 from pibls.studio.measuring import cut, probe, quantity
 from pibls.studio.text_edits import with_value
@@ -233,11 +233,16 @@ class Workbench:
         status, message = str(solution.status), d.message
         if self.spectrum is not None:
             status, message = str(self.spectrum.status), self.spectrum.message
-        found: Record = {"status": status, "message": message, "size": d.size, "method": d.method}
+        found: Record = {"status": status, "message": to_click(message), "size": d.size, "method": d.method}
         estimate = solution.error_estimate if self.spectrum is None else None  # eigenvalues have their own
         known = solution.problem.exact is not None and not solution.problem.parameters
         found |= {"estimate": estimate, "tol": d.tolerance, "true_error": solution.true_error() if known else None}
-        found["parameters"] = str(solution.parameters) if solution.parameters is not None else ""
+        found["parameters"] = [
+            f"{own.name} lies between {own.interval[0]:.5g} and {own.interval[1]:.5g} with 95 % probability."
+            for own in (solution.parameters or {}).values()
+            if np.isfinite(own.interval).all()
+        ]
+        found["parameters"] += list(solution.parameters.remarks) if solution.parameters is not None else []
         pairs = [] if self.spectrum is None else zip(self.spectrum.values, self.spectrum.errors, strict=True)
         found["eigenvalues"] = [f"{value:.8g} ± {error:.1g}" for value, error in pairs]
         found["seconds"] = time.perf_counter() - begun

@@ -49,6 +49,10 @@ class Board extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
+  #choose({ name, path, part }) {
+    this.#say("edge", { name, path, part });
+  }
+
   // Show a body from another side.
   turn(about = Math.PI / 4, above = 0) {
     this.#about += about;
@@ -128,12 +132,11 @@ class Board extends HTMLElement {
     node.setAttribute("role", "button");
     node.setAttribute("aria-label", `${this.#data.dimension === 3 ? "Face" : "Edge"} ${edge.name}${words ? `: ${words}` : ""}`);
     node.dataset.key = `edge ${edge.name}`;
-    const choose = () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part });
-    node.addEventListener("click", choose);
+    node.addEventListener("click", () => this.#choose(edge));
     node.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        choose();
+        this.#choose(edge);
       }
     });
   }
@@ -163,7 +166,7 @@ class Board extends HTMLElement {
       const face = make("path", { d: path(seen, true), class: `face ${this.#classOf(edge)}` }, this.#svg);
       face.style.setProperty("--light", light);
       face.edge = edge;
-      face.addEventListener("click", () => this.#say("edge", { name: edge.name, path: edge.path, part: edge.part }));
+      face.addEventListener("click", () => this.#choose(edge));
       if (!done.has(edge.name)) this.#button(face, edge);
       done.add(edge.name);
     }
@@ -190,8 +193,9 @@ class Board extends HTMLElement {
     const [nx, ny] = edge.normal ?? [0, 0];
     const bare = edge.curves?.some((curve) => curve.bare);
     const anchor = nx > 0.4 ? "start" : nx < -0.4 ? "end" : "middle";
-    const label = make("text", { x: x + 12 * nx, y: y - 12 * ny + 4, "text-anchor": anchor, class: bare ? "name bare" : "name" }, this.#svg);
+    const label = make("text", { x: x + 12 * nx, y: y - 12 * ny + 4, "text-anchor": anchor, class: `name${bare ? " bare" : ""}${this.#data.dimension < 3 ? " flat" : ""}` }, this.#svg);
     label.textContent = edge.name;
+    if (this.#data.dimension < 3) label.addEventListener("click", () => this.#choose(edge));
   }
 
   #drawHandle(handle, number) {

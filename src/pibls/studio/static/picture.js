@@ -76,7 +76,12 @@ class Picture extends HTMLElement {
   #apply() {
     const value = this.#data;
     if (!this.canvas) return;
-    if (!value) return this.#draw();
+    if (!value) {
+      if (this.#playing) this.#play();
+      this.#frame = 0;
+      this.bar.hidden = true;
+      return this.#draw();
+    }
     this.#frames = value.codes ? value.codes.map(decoded) : [];
     const count = value.frames.length;
     this.bar.hidden = count < 2;
