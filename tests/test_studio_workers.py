@@ -408,7 +408,7 @@ def test_what_is_made_ahead_ends_as_soon_as_something_is_asked():
     before, lost = signal.signal(signal.SIGINT, stop), threading.Event()
     with os.fdopen(ends[0]) as stream:
         try:
-            inbox = Inbox(stream, lost=lost.set)
+            inbox = Inbox(stream, lost=lost.set, rest=0.0)
             inbox.meanwhile(partial(step_ahead, own))
             assert inbox.requests.get() == {"task": "read"}
             assert own.interrupted

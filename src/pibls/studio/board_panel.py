@@ -169,7 +169,7 @@ class BoardPanel(PagePanel):
                 self.chip(f"No flux through all red {pieces}", partial(self._insulate, bare), "aria-pressed=false")
 
     def _no_edge(self, bare: list[str]) -> None:
-        """Say what a click on an edge is good for."""
+        """Say that an edge is clicked to give it a condition."""
         words = f"Click {'a face' if self.drawn.get('dimension') == 3 else 'an edge'} to give it a condition."
         red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
         self.ui.label(words + red).classes("places")

@@ -63,7 +63,7 @@ class StatusBar(PagePanel):
             self.tell("Ready to solve.")
 
     def clear(self) -> None:
-        """Take away what was told of a solution."""
+        """Take away the figures and the curve of a solution."""
         self.course = []
         self.figures.set_text("")
         self.curve.content = ""

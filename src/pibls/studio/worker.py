@@ -50,7 +50,8 @@ class Inbox:
     When the stream of requests ends, they are ``lost``: so does the process, whatever it is doing.
     """
 
-    def __init__(self, stream: TextIO, lost: Callable[[], object] = _end) -> None:
+    def __init__(self, stream: TextIO, lost: Callable[[], object] = _end, rest: float = 0.25) -> None:
+        self.rest, self.came = rest, threading.Event()  # seconds without a request before other work begins
         self.requests: queue.Queue[Record] = queue.Queue()
         self.turn, self.aside = threading.Lock(), False
         threading.Thread(target=self._read, args=(stream, lost), daemon=True).start()
@@ -59,15 +60,21 @@ class Inbox:
         for line in stream:
             with self.turn:
                 self.requests.put(json.loads(line))
+                self.came.set()
                 if self.aside:
                     self.aside = False
                     _thread.interrupt_main()
         lost()
 
+    def next(self) -> Record:
+        """Return the next request, once there is one."""
+        self.came.clear()
+        return self.requests.get()
+
     def meanwhile(self, work: Callable[[], bool]) -> None:
         """Work step by step until there is a request, or nothing more to do."""
         with suppress(KeyboardInterrupt):
-            more = True
+            more = self.requests.empty() and not self.came.wait(self.rest)
             while more:
                 with self.turn:
                     self.aside = self.requests.empty()
@@ -96,7 +103,7 @@ def serve(inbox: Inbox, out: TextIO, room: int) -> None:
     send({"ready": True})
     while True:
         inbox.meanwhile(partial(step_ahead, bench))
-        send(answer(bench, inbox.requests.get(), room))
+        send(answer(bench, inbox.next(), room))
 
 
 def step_ahead(bench: Workbench) -> bool:
