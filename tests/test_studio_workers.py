@@ -410,7 +410,10 @@ def test_what_is_made_ahead_ends_as_soon_as_something_is_asked():
         try:
             inbox = Inbox(stream, lost=lost.set, rest=0.0)
             inbox.meanwhile(partial(step_ahead, own))
-            assert inbox.requests.get() == {"task": "read"}
+            assert inbox.next() == {"task": "read"}
+            steps = iter([True, False])
+            inbox.meanwhile(lambda: next(steps))  # it goes on once the request was taken
+            assert next(steps, None) is None
             assert own.interrupted
             assert not own.busy
         finally:

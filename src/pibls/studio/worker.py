@@ -68,8 +68,11 @@ class Inbox:
 
     def next(self) -> Record:
         """Return the next request, once there is one."""
-        self.came.clear()
-        return self.requests.get()
+        record = self.requests.get()
+        with self.turn:
+            if self.requests.empty():
+                self.came.clear()
+        return record
 
     def meanwhile(self, work: Callable[[], bool]) -> None:
         """Work step by step until there is a request, or nothing more to do."""
