@@ -141,7 +141,7 @@ def _walked(answer: Answer, number: int, deviation: float, limit: float) -> Desc
 
 
 def _seen(weighed: Weighed, place: Place, number: int) -> float:
-    """Return what data see of a number that others cannot make up for, in units of the noise."""
+    """Return the change of data with a number, as far as others cannot make up for it, in units of the noise."""
     rows = weighed.rows(place)[0]
     others = spanned(np.delete(rows, number, axis=1))
     return float(np.linalg.norm(rows[:, number] - others @ (others.T @ rows[:, number])))
