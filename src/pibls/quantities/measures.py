@@ -17,6 +17,7 @@ from pibls.problem.complex_fields import complex_parts
 from pibls.problem.field_expressions import Expression
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
+from pibls.problem.vector_fields import motion_of
 from pibls.quantities.events import Doubt, TimeCourse, first_event, in_time, is_relation, mean_in_time
 from pibls.quantities.extremes import Extremes
 from pibls.quantities.integrals import Integrals
@@ -118,8 +119,8 @@ class Measures:
 
     def force(self, part: Any, fields: Any, at: Any) -> tuple[Quantity, ...]:
         """Return the entries of the traction, integrated over a part of the boundary."""
-        carried, space = list(self.solution.problem.laws.carriers), self.domain.space
-        names = carried if fields is None else [own.label if isinstance(own, Field) else own for own in fields]
+        carried, space = self.solution.problem.laws.carriers, self.domain.space
+        names = [own.label if isinstance(own, Field) else own for own in fields or motion_of(self.solution.problem)]
         if len(names) != len(space) or not set(names) <= set(carried):
             raise InputError(
                 f"force needs one displacement or velocity per space coordinate {space}, each with an equation of "

@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.checks import FloatArray, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
+from pibls.problem.vector_fields import motion_of
 from pibls.report.quantities import Evaluator, Look, value_of
 from pibls.report.views import CloudView, CutView, View, cell_walls
 from pibls.solution import Solution
@@ -111,15 +112,18 @@ def _check_plane(name: str, views: tuple[View, ...]) -> None:
 def _check_deformed(value: Any, solution: Solution, views: tuple[View, ...]) -> Deformation | None:
     if value is None or value is False:
         return None
-    scale = None if value is True else check_number("deformed", value, "plot")
     _check_plane("deformed", views)
-    space, fields = solution.problem.domain.space, solution.problem.fields
-    if len(fields) < len(space):
+    if isinstance(value, Sequence | sp.Tuple | sp.MatrixBase) and not isinstance(value, str):
+        return Deformation(tuple(value_of(solution, entry) for entry in pair_of("deformed", value)), None)
+    scale = None if value is True else check_number("deformed", value, "plot")
+    space, names = solution.problem.domain.space, motion_of(solution.problem)
+    if len(names) != len(space):
         raise InputError(
-            f"The 'deformed' parameter of plot takes the first {len(space)} fields for the displacements along "
-            f"{', '.join(s.name for s in space)}. This problem has {len(fields)}; leave it out."
+            f"The 'deformed' parameter of plot needs a displacement along each of {', '.join(s.name for s in space)}, "
+            "and the equations do not show which fields they are. Name them, such as deformed=(u, v)."
         )
-    return Deformation(tuple(value_of(solution, fields[i]) for i in range(len(space))), scale)
+    fields = {field.label: field for field in solution.problem.fields}
+    return Deformation(tuple(value_of(solution, fields[name]) for name in names), scale)
 
 
 def _check_cells(cells: object, solution: Solution, views: tuple[View, ...]) -> Any:

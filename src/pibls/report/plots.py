@@ -77,9 +77,9 @@ def plot(
         Contour lines to draw over maps of values, with their values: about how many, or which.
     arrows, streamlines : pair of fields or expressions, optional
         A vector to draw over maps, such as ``(u, v)``; without a field or an expression the map shows its length.
-    deformed : number or True, optional
-        Draw the deformed body, displacements so many times larger, or as large as to be well seen. Displacements are
-        the first fields of the problem, one per space coordinate.
+    deformed : number, True or pair of fields, optional
+        Draw the deformed body, displacements so many times larger, or as large as to be well seen. The equations show
+        which fields are displacements; where they do not, name them, such as ``(u, v)``.
     extremes : bool
         Whether to mark the largest and the smallest value.
     cells : bool
