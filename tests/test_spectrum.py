@@ -177,6 +177,15 @@ def test_the_command_line_tells_values_and_errors(tmp_path):
     assert "--near must be a number" in shown.output
 
 
+def test_check_knows_problems_with_an_eigenvalue(tmp_path):
+    path, wrong = tmp_path / "string.toml", tmp_path / "wrong.toml"
+    path.write_text(FILE)
+    wrong.write_text(FILE.replace("value = 0", "value = 1"))
+    done = CliRunner().invoke(app, ["check", str(path), str(wrong)])
+    assert "OK" in done.output
+    assert "homogeneous" in done.output
+
+
 def test_one_eigenvalue_is_found_as_well_as_many():
     # A shift that is too near to the only eigenvalue asked for would cost all its digits. Relative to the distance from
     # it, the tolerance would be more than an equation of fourth order has.

@@ -64,20 +64,20 @@ def choose_over(solution: Solution, views: tuple[View, ...], **asked: Any) -> Ov
     return over
 
 
-def choose_look(label: object, unit: object, cmap: object, count: int) -> Look:
+def choose_look(label: object, unit: object, cmap: object, count: int, owner: str) -> Look:
     """Return words and colours for the quantities of a picture, of which there are ``count``."""
     for name, value in (("label", label), ("unit", unit)):
         if not isinstance(value, str | None):
-            raise refusal(name, "plot", "be a text", value)
+            raise refusal(name, owner, "be a text", value)
     if label is not None and count > 1:
-        raise InputError(f"The 'label' parameter of plot names one quantity. Got {count}; choose one with field=.")
+        raise InputError(f"The 'label' parameter of {owner} names one quantity. Got {count}; choose one with field=.")
     if cmap is None:
         return Look(str(label or ""), str(unit or ""))
     from matplotlib import colormaps
 
     chosen = getattr(cmap, "name", cmap)
     if not isinstance(chosen, str) or chosen not in colormaps:
-        raise refusal("cmap", "plot", "be the name of a Matplotlib colour map, such as 'viridis'", cmap)
+        raise refusal("cmap", owner, "be the name of a Matplotlib colour map, such as 'viridis'", cmap)
     return Look(str(label or ""), str(unit or ""), chosen)
 
 

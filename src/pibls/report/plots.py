@@ -123,7 +123,7 @@ def plot(
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
     count = 1 if isinstance(what, sp.Expr) else len(choose_fields(solution, field, "plot"))
-    look = choose_look(words if label is None else label, unit, cmap, count)
+    look = choose_look(words if label is None else label, unit, cmap, count, "plot")
     if check_flag("surface", surface):
         return _surface(solution, what, field, exact, look, n)
     domain = solution.problem.domain
