@@ -196,6 +196,7 @@ OTHERS = {
     "loop": "pibls.cells.loop",
     "marks": "pibls.cli.sketch",
     "order": "pibls.cells.order",
+    "prices": "pibls.cells.prices",
     "outputs": "pibls.cli.outputs",
     "problems_values_of": "pibls.problems.inverse.data:values_of",
     "report": "pibls.paper.report",

@@ -153,7 +153,7 @@ def test_what_a_part_makes_flows_out_of_it():
         own = [face for face in faces if part in (face.below, face.above)]
         (found,) = rows.of([part])
         traced = zip(own, rows.traces.of([(part, face) for face in own]), strict=True)
-        out = sum(rows.flux.across(part, face, block)[0] for face, block in traced)
+        out = sum(rows.flux.outflows.across([(part, face)])[0].own @ block for face, block in traced)
         low = np.arange(rows.width) < 20
         made_inside = found.means[0, low]
         assert np.linalg.norm(made_inside - out[0, low]) < 1e-4 * np.linalg.norm(made_inside)

@@ -92,9 +92,9 @@ def core(resistance, k=7):
 
 @pytest.mark.parametrize("resistance", [R(1, 1000), 1, 1000])
 def test_contact_resistance_around_a_core(resistance):
-    solution = pb.solve(core(resistance), tol=1e-6)
+    solution = pb.solve(core(resistance), tol=1e-7)
     assert solution.status == "converged"
-    assert solution.true_error() < 1e-6
+    assert solution.true_error() < 3e-7
     (lacking,) = (found.rms for name, found in solution.diagnostics.residuals.items() if "Interface" in name)
     assert lacking < 2e-3 * (1 + resistance / 4)
 

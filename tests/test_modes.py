@@ -103,3 +103,16 @@ def test_layers_at_flat_ends_of_curved_and_cornered_domains():
     assert solution.status == "converged"
     X = np.array([[1.5, 1e-3], [0.5, 0.5], [1e-3, 1.5], [1 - 1e-3, 1.5]])
     assert solution(X) == pytest.approx([1 - np.exp(-1), 1, 1 - np.exp(-1), 1 - np.exp(-1)], abs=3e-2)
+
+
+@pytest.mark.parametrize("degree", [6, 8])
+@pytest.mark.parametrize("flow", [0.5, 0.75, 1.0])
+def test_a_layer_nearly_as_wide_as_its_cell_leaves_no_cell_without_width(degree, flow):
+    x, y, z = pb.coordinates("x y z")
+    u = pb.field("u", x, y, z)
+    box = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    equation = sp.Eq(-sp.Rational(1, 50) * pb.laplacian(u) + sp.nsimplify(flow) * u.diff(x), 1)
+    rows = Rows(Layout(pb.Problem(equation, box, [pb.Dirichlet(u, 0)]), draw_reference(3, degree, 0)))
+    found = leaves(ModeRefinement(rows).refined(rows.layout.root, 1e-4, 1000))
+    assert min(cell.size.min() for cell in found) > 0.03
+    assert len(found) < 40

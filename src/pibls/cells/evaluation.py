@@ -166,6 +166,21 @@ class Evaluation:
             for k, own in enumerate(np.split(source, ends))
         ]
 
+    def terms_at(self, statement: Statement, places: Sequence[Place], axis: int | None) -> list[Term]:
+        """Return the terms of a statement in many places with as many points each, shape (places, points).
+
+        With an axis, return those along it; if the statement is linear, it is evaluated once.
+        """
+        if statement.form.is_linear:
+            X = np.concatenate([own for _, own, _ in places])
+            found = self.terms(statement, X, None, [], axis)
+            return [(n, i, v.reshape(len(places), -1) if np.ndim(v) else v) for n, i, v in found]
+        every = [self.lowered(statement, *place)[0] for place in places]
+        return [
+            (n, index, np.stack([np.broadcast_to(own[k][2], len(places[0][1])) for own in every]))
+            for k, (n, index, _) in enumerate(every[0])
+        ]
+
     def lowered(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
     ) -> tuple[list[Term], FloatArray]:

@@ -11,13 +11,14 @@ import numpy as np
 from pibls.cells.characteristic_faces import is_characteristic
 from pibls.cells.evaluation import Stated, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
-from pibls.cells.mixed_derivatives import MixedDerivatives, both
+from pibls.cells.mixed_derivatives import MixedDerivatives
+from pibls.cells.outflows import Outflows
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Form, Interior, Statement
+from pibls.problem import Interior, Statement
 from pibls.problem.switches import has_branches
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import SLIGHT
@@ -36,7 +37,6 @@ class Fluxes:
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
     _characteristic: dict[Face, bool] = field(default_factory=dict)
-    _steady: dict[int | None, bool] = field(default_factory=dict)  # by axis: whether coefficients are constants
 
     @cached_property
     def laws(self) -> InterfaceLaws:
@@ -51,14 +51,14 @@ class Fluxes:
             own = Statement("jump", 0, replace(self.rows.equations[0].form), Interior())  # no other source replaces it
             stated = Stated(own, face.points, face.normals, [], share, np.ones(len(share)))
             return Law([], self.rows.traces.units(face)[number], stated, -1.0)
-        if found is not None or not self._is_flux(face, number, order):
+        if found is not None or not self.is_flux(face, number, order):
             return found
-        given = self._given_fluxes[self._fluxes[number, order]]
+        given = self._given_fluxes[self.fluxes[number, order]]
         if given is None:
             return None
         X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
-        size = self._scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
-        source = self._source(part, face, self._fluxes[number, order])
+        size = self.scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
+        source = self._source(part, face, self.fluxes[number, order])
         return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
 
     def jump(self, face: Face) -> FloatArray | None:
@@ -88,24 +88,24 @@ class Fluxes:
         if law is not None:
             scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
-        is_flux = self._is_flux(face, number, order)
+        is_flux = self.is_flux(face, number, order)
         if order == 0 and not is_flux:
             return [(number, (0,) * face.points.shape[1], 1.0)]
         if is_flux:
-            scale = self._scale(face, number)
-            return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
+            scale = self.scale(face, number)
+            return [(n, index, value / scale) for n, index, value in self.normal_flux(part, face, number)]
         if face.normals is None:
-            return [(number, self.rows.along(face.axis, order), self._share_of_flux(part, face, number, order))]
+            return [(number, self.rows.along(face.axis, order), self.share_of_flux(part, face, number, order))]
         return _along_normals(number, order, face.normals)
 
-    def _is_flux(self, face: Face, number: int, order: int) -> bool:
+    def is_flux(self, face: Face, number: int, order: int) -> bool:
         """Return whether a flux, not a derivative, is continuous across a face: on interfaces and at jumps."""
-        if face.shift or not (self.switches or face.normals is not None) or (number, order) not in self._fluxes:
+        if face.shift or not (self.switches or face.normals is not None) or (number, order) not in self.fluxes:
             return False
         if face.normals is not None:
             return not self._is_characteristic(face)
         if (face, number) not in self._jumps:
-            self._jumps[face, number] = self._switches_at(face, number, self._fluxes[number, order])
+            self._jumps[face, number] = self._switches_at(face, number, self.fluxes[number, order])
         return self._jumps[face, number]
 
     def _switches_at(self, face: Face, number: int, i: int) -> bool:
@@ -117,7 +117,7 @@ class Fluxes:
             assert switching is not None
             below, above = (switching.branch(self.rows.traces.inward(part, face)) for part in both)
             return not np.array_equal(below, above)
-        one, two = ({t[:2]: float(np.mean(t[2])) for t in self._flux(part, face, number)} for part in both)
+        one, two = ({t[:2]: float(np.mean(t[2])) for t in self.normal_flux(part, face, number)} for part in both)
         terms = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
         sources = np.array([[self._source(part, face, i).mean() for part in both]])
         return any(
@@ -126,7 +126,7 @@ class Fluxes:
 
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
-        return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
+        return not any(self.is_flux(face, *block) for block in self.rows.traces.shared(face))
 
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.
@@ -149,13 +149,14 @@ class Fluxes:
         found = []
         for number, orders in enumerate(self._space_orders):
             # A field that the flux of another field's equation contains is continuous with that flux.
-            carried = orders == 1 and self._is_contained(number)
+            carried = self.is_contained(number)
             found += [(number, order) for order in range(0 if carried else orders)]
         return found
 
-    def _is_contained(self, number: int) -> bool:
+    def is_contained(self, number: int) -> bool:
         """Return whether a field of first order is part of the flux of another field, as a pressure is."""
-        return bool(self.rows.problem.laws.carriers) and (number, 0) not in self._fluxes
+        first = self._space_orders[number] == 1 and (number, 0) not in self.fluxes
+        return first and bool(self.rows.problem.laws.carriers)
 
     @cached_property
     def _space_orders(self) -> list[int]:
@@ -163,15 +164,15 @@ class Fluxes:
         return [int(orders[:space].max(initial=0)) for orders in self.rows.orders]
 
     @cached_property
-    def _fluxes(self) -> dict[tuple[int, int], int]:
+    def fluxes(self) -> dict[tuple[int, int], int]:
         """The equation whose flux is continuous, by field and order: in place of the slope, or of the value."""
         names = self.rows.problem.field_names
         return {(names.index(name), order): i for (name, order), i in self.rows.analysis.flowing.items()}
 
-    def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
+    def normal_flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of the normal flux on one side of a face."""
         i, X, normals, found = (
-            self._fluxes.get((number, 1), self._fluxes.get((number, 0), 0)),
+            self.fluxes.get((number, 1), self.fluxes.get((number, 0), 0)),
             self.rows.traces.inward(part, face),
             self.rows.traces.normals(face),
             [],
@@ -200,109 +201,26 @@ class Fluxes:
         forms = self.rows.analysis.fluxes
         return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
 
-    def _scale(self, face: Face, number: int) -> float:
+    def scale(self, face: Face, number: int) -> float:
         """Return the geometric mean of the sizes of a flux on both sides of a face."""
         if (face, number) not in self._scales:
             sides = [
-                np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self._flux(part, face, number) if n == number))
+                np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self.normal_flux(part, face, number) if n == number))
                 for part in (face.below, face.above)
             ]
             # A flux may vanish on one side, or at the first state.
             self._scales[face, number] = float(np.sqrt(sides[0] * sides[1]) or max(sides) or 1.0)
         return self._scales[face, number]
 
-    def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the balances of the flux out of a part across a face, over its weights and shared unknowns.
-
-        ``below`` are the trace rows of the part on the face.
-        """
-        out = 1.0 if face.below is part else -1.0
-        unit, depth = self.rows.traces.units(face), face.thickness
-        shared, step = self.rows.traces.shared(face), face.basis.shape[1]
-        tests = self.rows.balances.tests(part, self.rows.traces.on_side(part, face)) * np.sqrt(face.weights)
-        even = tests @ face.basis
-        found = np.zeros((len(tests), len(self.rows.equations), step * len(shared)))
-        rises, own = np.zeros_like(found), np.zeros((*found.shape[:2], self.rows.width))
-        for i, terms in enumerate(self._flowing(part, face)):
-            sloped = []
-            for k, (number, order) in enumerate(shared):
-                scale, block = (
-                    out * unit[number] / (np.sqrt(depth) * (depth / 2) ** order),
-                    slice(k * step, (k + 1) * step),
-                )
-                found[:, i, block] = scale * self._mean(part, face, i, terms, number, order) * even
-                for axis, value in self._sloped(face, i, terms, number) if order == 0 else ():
-                    assert face.slopes is not None
-                    rises[:, i, block] += scale * value * (tests @ face.slopes[axis - (axis > face.axis)])
-                    sloped.append((number, self.rows.along(axis, 1), value))
-            if sloped:
-                own[:, i] = out * even @ self.rows.traces.projected(part, face, sloped)
-        plain = self.rows.balances.summed(found)
-        return self.rows.balances.summed(own) + plain @ below, plain + self.rows.balances.summed(rises)
-
-    def _sloped(self, face: Face, i: int, terms: Any, number: int) -> list[tuple[int, float]]:
-        """Return the axes of a face along which slopes of a field enter the flux of an equation, and how much."""
-        if face.slopes is None or face.normals is not None or self._is_flux(face, number, 1):
-            return []
-        d, found = face.points.shape[1], []
-        for axis in set(range(d)) - {face.axis}:
-            value = terms.get((number, both(d, face.axis, axis)))
-            if value is not None:
-                found.append((axis, self.mixed.share(i, number, face.axis, axis) * _mean(face.weights, value)))
-        return found
-
-    def _flowing(self, part: CellPart, face: Face) -> list[dict[tuple[int, MultiIndex], Any]]:
-        """Return by equation the coefficients of derivatives beside a face; on a cell side, of those along its axis."""
-        axis = face.axis if face.normals is None else None
-        if axis not in self._steady:
-            self._steady[axis] = all(_is_steady(equation.form, axis) for equation in self.rows.equations)
-        X = face.points if self._steady[axis] else self.rows.traces.inward(part, face)
-        terms = [self.rows.only_terms(equation, part, X, None, axis) for equation in self.rows.equations]
-        return [{(n, index): value for n, index, value in own} for own in terms]
-
-    def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
-        """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
-        if self.laws.of(part, face, number, order) is not None:
-            return self._share_of_law(part, face, i, number, order)
-        if self._is_flux(face, number, order):
-            share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)
-            return share * self._scale(face, number) if self._fluxes[number, order] == i else 0.0
-        if face.normals is None:
-            value = terms.get((number, self.rows.along(face.axis, order + 1)))
-            if value is None:
-                return 0.0
-            return _mean(face.weights, value) / self._share_of_flux(part, face, number, order)
-        if order == 0 and not (self._space_orders[number] == 1 and self._is_contained(number)):
-            normal = face.normals.T
-            ones = [(self.rows.along(axis, 1), own) for axis, own in enumerate(normal)]
-            return sum(
-                _mean(face.weights, terms[number, index] * own) for index, own in ones if (number, index) in terms
-            )
-        return 0.0
-
-    def _across_normals(self, face: Face, terms: Any, number: int) -> float:
-        """Return the mean coefficient of the second derivative of a field along the normal of a face."""
-        assert face.normals is not None
-        pairs = [(terms.get((number, self.rows.along(axis, 2))), own) for axis, own in enumerate(face.normals.T)]
-        return sum(_mean(face.weights, value * own**2) for value, own in pairs if value is not None)
-
-    def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
-        """Return the flux of an equation per unit of the shared value of an interface condition; else zero."""
-        given = {t[:2]: t[2] * np.ones(len(face.points)) for t in self.shared_terms(part, face, number, order)}
-        for (own, _), equation in self._fluxes.items():
-            if equation == i and given:
-                flux = {t[:2]: t[2] * np.ones(len(face.points)) for t in self._flux(part, face, own)}
-                keys = list({**given, **flux})
-                one, two = (np.array([terms.get(key, 0.0 * face.weights) for key in keys]) for terms in (given, flux))
-                share = float((one * two).sum() / max((one * one).sum(), 1e-300))
-                if np.abs(two - share * one).max() <= CLOSE * np.abs(two).max():
-                    return share
-        return 0.0
-
     @cached_property
     def mixed(self) -> MixedDerivatives:
         """How mixed derivatives flow, and which rotations do no work."""
         return MixedDerivatives(self.rows, lambda: self._given_fluxes)
+
+    @cached_property
+    def outflows(self) -> Outflows:
+        """The balances of fluxes across faces."""
+        return Outflows(self.rows, self)
 
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
@@ -341,11 +259,11 @@ class Fluxes:
                 total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
         return total
 
-    def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
+    def share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
         """Return the flux coefficient on one side of a face over the mean of both sides; 1 unless it jumps."""
         top = self.rows.orders[number, face.axis]
         # After integration by parts, the upper half of the derivatives form the flux.
-        equation = self._fluxes.get((number, order))
+        equation = self.fluxes.get((number, order))
         if not self.switches or top % 2 or order < top // 2 or equation in self.rows.analysis.waves:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
@@ -376,10 +294,6 @@ def _largest(terms: list[Term]) -> float:
     return max((float(np.abs(value).max()) for _, index, value in terms if any(index)), default=0.0)
 
 
-def _mean(weights: FloatArray, value: Any) -> float:
-    return float(weights @ value) / float(weights.sum()) if np.ndim(value) else float(value)
-
-
 def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
     """Return a normal derivative as a sum of derivatives along the axes."""
     found: dict[MultiIndex, Any] = {(0,) * normals.shape[1]: 1.0}
@@ -391,10 +305,3 @@ def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
                 longer[more] = longer.get(more, 0.0) + value * own
         found = longer
     return [(number, index, value) for index, value in found.items()]
-
-
-def _is_steady(form: Form, axis: int | None) -> bool:
-    """Return whether a linear form has constant coefficients of all derivatives, or of those along an axis."""
-    pairs = zip(form.terms, form.coefficient_functions, strict=True) if form.is_linear else ()
-    own = [function.constant for term, function in pairs if axis is None or term.multi_index[axis]]
-    return form.is_linear and None not in own

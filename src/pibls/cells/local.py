@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,7 @@ class LocalSystems:
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
     _frames: dict[Any, PartFrame] = field(default_factory=dict)
-    _alike: dict[Any, LocalSystem] = field(default_factory=dict)
+    _alike: dict[Any, Any] = field(default_factory=dict)
     unit: FloatArray | None = None  # of balance sums
     _last_turned: tuple[FloatArray | None, FloatArray, FloatArray] = (None, np.empty(0), np.empty(0))
 
@@ -102,21 +102,23 @@ class LocalSystems:
         """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
         self.count += len(held)
         self.work += PER_CELL * len(held)
-        new = [part for part in held if part not in self._made]
-        self._made.update(zip(new, self.rows.of(new), strict=True))
+        unmade = [part for part in held if part not in self._made]
+        self._made.update(zip(unmade, self.rows.of(unmade), strict=True))
         ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
         frames = self._framed(ordered)
-        found = []
-        for part, (key, own) in ordered.items():
+        alike, new = dict[CellPart, Any](), dict[PartFrame, list[CellPart]]()
+        for part, (key, _) in ordered.items():
             rows = self._made[part].key
-            alike = None if key is None or rows is None else (rows, key)
-            system = self._alike.get(alike)
-            if system is None:
-                system = self._system(part, own, frames[part if key is None else key])
+            alike[part] = part if key is None or rows is None else (rows, key)
+            if alike[part] not in self._alike:
+                new.setdefault(frames[part if key is None else key], []).append(part)
+                self._alike[alike[part]] = None
+        for frame, parts in new.items():
+            for part, system in zip(parts, self._systems(parts, ordered, frame), strict=True):
+                self._alike[alike[part]] = system
                 self.work += system.work
-                if alike is not None:
-                    self._alike[alike] = system
-            found.append((system, own))
+        found = [(self._alike[alike[part]], own) for part, (_, own) in ordered.items()]
+        self._alike = {key: system for key, system in self._alike.items() if not isinstance(key, CellPart)}
         return found
 
     def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, PartFrame]:
@@ -229,20 +231,22 @@ class LocalSystems:
         light = np.hstack([below / math.sqrt(part.extent), bottom])
         return PartFrame(light[None], tuple(carried.values()), tuple(columns.values()), sizes)
 
-    def _system(self, part: CellPart, faces: tuple[Any, ...], frame: PartFrame) -> LocalSystem:
-        """Return the system of a part: its equations, its frame, and the rows that define its balance sums."""
-        rows, root, own, light = self._made[part], math.sqrt(part.extent), self.rows.width, frame.light
-        columns = dict(zip(faces, frame.columns, strict=True))
-        carried = dict(zip((face for face in faces if isinstance(face, Face)), frame.carried, strict=True))
+    def _systems(
+        self, parts: Sequence[CellPart], ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]], frame: PartFrame
+    ) -> list[LocalSystem]:
+        """Return the systems of parts with one frame: equations, the frame, and the rows that define balance sums."""
+        own, light = self.rows.width, frame.light
         averaged: tuple[Stated, ...] = ()
         if self.rows.averages:
-            sums, theirs, averaged = self._sums(part, rows.units, faces, columns, light.shape[2] - own)
-            light = np.vstack([light[0], np.hstack([sums / root, theirs])])[None]
-        below, bottom = root * light[0, :, :own], light[0, :, own:]
-        balance, theirs, interface_flows = self._balance(part, carried, rows, below, bottom, columns)
-        heavy = np.hstack([balance / root, theirs])
-        system = LeafSystem(rows.equation, light, heavy[None])
-        return LocalSystem(system, frame.sizes, averaged, interface_flows)
+            (part,) = parts
+            columns = dict(zip(ordered[part][1], frame.columns, strict=True))
+            sums, theirs, averaged = self._sums(part, self._made[part].units, columns, light.shape[2] - own)
+            light = np.vstack([light[0], np.hstack([sums / math.sqrt(part.extent), theirs])])[None]
+        heavy, passed = self._balances(parts, [ordered[part][1] for part in parts], frame, light[0])
+        return [
+            LocalSystem(LeafSystem(self._made[part].equation, light, one[None]), frame.sizes, averaged, flows)
+            for part, one, flows in zip(parts, heavy, passed, strict=True)
+        ]
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the matrix from shared unknowns to the trace coefficients on a face."""
@@ -250,13 +254,13 @@ class LocalSystems:
         return np.eye(count) if side is None else side.carried(self.rows, face)
 
     def _sums(
-        self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
+        self, part: CellPart, units: FloatArray, columns: dict[Any, int], width: int
     ) -> tuple[FloatArray, FloatArray, tuple[Stated, ...]]:
         """Return the rows of averages: each link carries the running sum plus this part's share to the next."""
         found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
         theirs = np.zeros((len(found), width))
         for number, statement in enumerate(self.rows.averages):
-            for face in faces:
+            for face in columns:
                 if isinstance(face, Link) and face.of is statement:
                     theirs[number, columns[face]] = 1.0 if face.above is part else -1.0
         return np.array([row for row, _ in found]), theirs, tuple(own for _, own in found)
@@ -279,43 +283,54 @@ class LocalSystems:
                     bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
                 row += len(matrix)
 
-    def _balance(
-        self,
-        part: CellPart,
-        carried: dict[Face, FloatArray],
-        rows: PartRows,
-        below: FloatArray,
-        bottom: FloatArray,
-        columns: dict[Any, int],
-    ) -> tuple[FloatArray, FloatArray, dict[Face, FloatArray]]:
-        """Return the rows that define the balance sums of a part, and the effect of interface conditions on them.
+    def _balances(
+        self, parts: Sequence[CellPart], faces: Sequence[tuple[Any, ...]], frame: PartFrame, light: FloatArray
+    ) -> tuple[FloatArray, list[dict[Face, FloatArray]]]:
+        """Return the rows that define the balance sums of parts, and the effect of interface conditions on them.
 
         The balance sum of a part is the integral of its equations' residuals plus the mismatch of fluxes on its faces
         and boundary. Over any branch of the tree these sums add up to the net source that the branch creates, which
         should be zero. A small cell has little weight by itself; without the sums it could be a source that affects the
         whole domain.
         """
-        count = len(rows.given)
-        theirs, passed = np.zeros((count, bottom.shape[1])), {}
-        conditions = len(rows.value)
-        balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        row, singular = conditions, by_singularity(tuple(columns))
-        for face, matrix in carried.items():
-            own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
-            if rows.besides is None:
-                balance -= own
-            there = slice(columns[face], columns[face] + matrix.shape[1])
-            theirs[:, there] += shared @ matrix
-            if singular or face.conditions:
-                known = bottom[row : row + len(matrix)].copy()
+        rows, own, columns = [self._made[part] for part in parts], self.rows.width, dict(enumerate(frame.columns))
+        count, row = len(rows[0].given), len(rows[0].value)
+        roots = np.array([math.sqrt(part.extent) for part in parts])[:, None, None]
+        heavy = np.zeros((len(parts), count, light.shape[1]))
+        balance, theirs = heavy[:, :, :own], heavy[:, :, own:]
+        for one, mine in zip(rows, balance, strict=True):
+            mine[:] = -one.flows @ one.besides if one.besides is not None else one.means - one.flows @ one.condition
+        plain = rows[0].besides is None
+        places = [k for k, face in enumerate(faces[0]) if isinstance(face, Face)]
+        pairs = [(part, own[k]) for k in places for part, own in zip(parts, faces, strict=True)]
+        flows = iter(self.rows.flux.outflows.across(pairs))
+        singular, passed = by_singularity(faces[0]), [dict[Face, FloatArray]() for _ in parts]
+        for k, matrix in zip(places, frame.carried, strict=True):
+            mine, there = [next(flows) for _ in parts], slice(columns[k], columns[k] + matrix.shape[1])
+            shared, block = np.stack([flow.shared for flow in mine]), light[row : row + len(matrix)]
+            if plain:
+                balance -= roots * (np.stack([flow.own for flow in mine]) @ block[:, :own])
+                for one, flow in zip(balance, mine, strict=True):
+                    one -= 0.0 if flow.besides is None else flow.besides
+            theirs[:, :, there] += shared @ matrix
+            if singular or faces[0][k].conditions:
+                known = block[:, own:].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            if face.conditions or self.rows.flux.jump(face) is not None or not self.rows.flux.is_plain(face):
-                passed[face] = shared
+            for part_faces, flow, found in zip(faces, shared, passed, strict=True):
+                if self._has_right_hand_side(part_faces[k]):
+                    found[part_faces[k]] = flow
             row += len(matrix)
-        theirs *= self.stiffness(part)
-        theirs[np.arange(count), np.arange(count)] = -_STIFF
-        return self.stiffness(part) * balance, theirs, passed
+        stiffness = np.stack([self.stiffness(part) for part in parts])
+        theirs *= stiffness
+        theirs[:, np.arange(count), np.arange(count)] = -_STIFF
+        balance *= stiffness / roots
+        return heavy, passed
+
+    def _has_right_hand_side(self, face: Face) -> bool:
+        """Return whether interface conditions or sources of fluxes act on a face."""
+        flux = self.rows.flux
+        return bool(face.conditions) or flux.jump(face) is not None or not flux.is_plain(face)
 
     def tree_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the unit of balance sums: one for the whole tree, so that they add up."""

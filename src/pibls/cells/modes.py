@@ -93,7 +93,7 @@ class ModeRefinement:
             reach, size = self._reach(cell, axis, folds, above=above), cell.size[axis]
             inner = float((cell.low if above else cell.high)[axis])
             if reach * self._count**2 < folds * size:
-                depth = reach
+                depth = min(reach, size / 2)
             elif (axis, inner) in self._planes and folds * size > 2.0 * longest * reach:
                 depth = size / 2
             else:

@@ -16,7 +16,7 @@ from pibls.runtime import available_memory
 
 __all__ = ["affords_richer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
 
-POWER = 2.0  # with which work grows with the number of functions, and memory with that of cells
+POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
 
 
@@ -27,10 +27,17 @@ def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> f
     """
     cells = len(fit.parts)
     work = 1.0 if course.stages else float(cells)
-    memory = max(1.0, cells * (available_memory() / (POWER * max(fitter.memory, 1.0)) - 1.0))
+    times_as_many = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
+    memory = max(1.0, cells * (times_as_many - 1.0))
     while work < memory and course.budget.affords(times * fitter.work(cells + GROWTH * work, GROWTH * work)):
         work *= GROWTH
     return min(work, memory)
+
+
+def _memory_power(fitter: Fitter) -> float:
+    """Return the power with which memory grows with the number of cells: fronts are as large as cuts of the domain."""
+    dimension: int = fitter.layout.reference.dimension
+    return max(1.0, 2.0 - 2.0 / dimension)
 
 
 def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> bool:
@@ -57,7 +64,8 @@ def next_cost(fitter: Fitter, course: Course[Any], found: Compared, wanted: int,
     times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
     fit = found.latest
     cells = len(fit.parts)
-    needed = fitter.memory * (1.0 + min(wanted, room(fitter, course, fit, times)) / cells) ** POWER
+    growth = 1.0 + min(wanted, room(fitter, course, fit, times)) / cells
+    needed = fitter.memory * growth ** _memory_power(fitter)
     work = times * min(fitter.work(cells + wanted, wanted), GROWTH * fitter.work(cells, cells))
     richer = is_smooth and affords_richer(fitter, course, fit, max(1.0, times - 1.0))
     return Cost("a finer tree of cells", 0.0 if richer else work, needed)

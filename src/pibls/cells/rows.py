@@ -70,19 +70,8 @@ class Rows(Evaluation):
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
             besides = self._besides(part, flows, own, blocks)
             stated = tuple(own.inside), tuple(own.conditions)
-            known = (
-                condition,
-                np.concatenate(value),
-                means,
-                given,
-                flows,
-                besides,
-                key,
-                *stated,
-                self.balances,
-                factor,
-            )
-            found.append(PartRows(units, equation, turned(factor, source), *known))
+            known = (condition, np.concatenate(value), means, given, flows, besides, key)
+            found.append(PartRows(units, equation, turned(factor, source), *known, *stated, self.balances, factor))
         return found
 
     def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
@@ -111,17 +100,19 @@ class Rows(Evaluation):
         places = [(e, n, index) for e, own in enumerate(held[0].inside) for n, index, _ in own.terms]
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
-        for part, own, found in zip(parts, held, coefficients, strict=True):
-            units, root, number = self.balance(part)[1], math.sqrt(part.extent), iter(places)
-            for one in own.inside:
-                for n, index, value in one.terms:
-                    scale = units[n] / (power(part.half, index) * root)
-                    found[distinct.index(next(number))] += value * one.factors * scale
+        units = np.array([self.balance(part)[1] / math.sqrt(part.extent) for part in parts])
+        half, place = np.array([part.half for part in parts]), iter(places)
+        for e in range(len(self.equations)):
+            factors = np.array([own.inside[e].factors for own in held])
+            for k, (n, index, value) in enumerate(held[0].inside[e].terms):
+                values = np.array([own.inside[e].terms[k][2] for own in held]) if np.ndim(value) else value
+                scale = (units[:, n] / np.prod(half**index, axis=1))[:, None]
+                coefficients[:, distinct.index(next(place))] += values * (factors * scale)
         terms = tuple((e, n, indices.index(index)) for e, n, index in distinct)
         counts = len(self.equations), len(self.problem.field_names)
         rows = Combined(self.layout.reference.tables(indices), terms, coefficients, counts)
         tested = rows.tested(np.stack([self._shares(part) for part in parts]))
-        return [Equations(rows.taken([k]), own) for k, own in enumerate(tested)]
+        return [Equations(rows.taken(slice(k, k + 1)), own) for k, own in enumerate(tested)]
 
     def _alike(self, key: EquationKey) -> Equations:
         """Return the rows of constant equations on a whole part. They follow from the key alone."""

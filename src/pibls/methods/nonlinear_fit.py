@@ -7,6 +7,7 @@ rough states needed do not stay for ever. JᵀJ is never formed: Jacobians of ra
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -272,8 +273,9 @@ class _Descent:
 
 def _rounding(system: System, weights: Any) -> float:
     """Return the size of the rounding errors in a residual of such weights."""
-    xp = array_namespace(system.matrix)
-    return float(np.finfo(np.float64).eps) * float(xp.linalg.matrix_norm(system.matrix)) * _norm(weights)
+    norm = array_namespace(system.matrix).linalg.matrix_norm
+    hard = 0.0 if system.constraints is None else _EXACTING * float(norm(system.constraints))
+    return float(np.finfo(np.float64).eps) * math.hypot(float(norm(system.matrix)), hard) * _norm(weights)
 
 
 def _norm(array: Any) -> float:

@@ -14,7 +14,7 @@ from pibls.problem import Field
 from pibls.report.options import choose_look
 from pibls.report.panels import Panel
 from pibls.report.quantities import PictureQuantity, choose_fields, of_expression, quantities
-from pibls.report.views import choose_views
+from pibls.report.views import View, choose_views
 from pibls.report.wording import said
 from pibls.solution import Solution
 from pibls.solution.storage import write_file
@@ -50,16 +50,12 @@ def animate(
         The field to show, if there are several; left out, each gets a panel of its own.
     at : mapping, optional
         Space coordinates to hold fixed, such as ``{"z": 0.5}``.
-    frames
-        How many pictures.
-    fps
-        Pictures per second.
+    frames, fps
+        How many pictures, and how many per second.
     n
         Grid points along each axis; by default 120 for maps and 400 for graphs.
-    label, unit : str, optional
-        A name for the quantity, if one is shown, and its unit.
-    cmap : str, optional
-        A Matplotlib colour map.
+    label, unit, cmap : str, optional
+        A name for the quantity, if one is shown, its unit, and a Matplotlib colour map.
 
     Examples
     --------
@@ -70,18 +66,11 @@ def animate(
     ...     film.read_bytes()[:6]
     b'GIF89a'
     """
-    target, domain = Path(path), solution.problem.domain
+    target = Path(path)
     check_choice("ending of 'path'", target.suffix.lower(), "animate", (".gif", ".mp4"))
     count = check_integer("frames", frames, "animate", minimum=2, maximum=10_000)
     rate = check_number("fps", fps, "animate", minimum=0, exclusive=True, maximum=1000)
-    if n is not None:
-        check_integer("n", n, "animate", minimum=2, maximum=4000)
-    if domain.time is None or not domain.space or domain.atoms is not None:
-        raise InputError(f"animate shows how a solution over space changes in time. Got one on {domain}; use plot().")
-    low, high = domain.bounds[-1]
-    times = np.linspace(low, high, count)
-    size = 120 if n is None and len(domain.space) > 1 else n
-    views = choose_views(domain, {**dict(at or {}), domain.time.name: times.tolist()}, size, "animate")
+    times, views = _times(solution, at, count, n)
     shown = _shown(solution, what, field, label, unit, cmap)
     # Matplotlib takes a while to import, and most runs make no film.
     from pibls.report.figure_panels import Film
@@ -89,6 +78,19 @@ def animate(
     film = Film([Panel(quantity, (views[0],)) for quantity in shown], views, times, said(solution))
     writer = _writer(target.suffix.lower(), rate)
     return write_file(target, lambda place: film.write(place, writer))
+
+
+def _times(solution: Solution, at: Any, count: int, n: int | None) -> tuple[Any, tuple[View, ...]]:
+    """Return the times of a film, and a view for each."""
+    domain = solution.problem.domain
+    if n is not None:
+        check_integer("n", n, "animate", minimum=2, maximum=4000)
+    if domain.time is None or not domain.space or domain.atoms is not None:
+        raise InputError(f"animate shows how a solution over space changes in time. Got one on {domain}; use plot().")
+    low, high = domain.bounds[-1]
+    times = np.linspace(low, high, count)
+    size = 120 if n is None and len(domain.space) > 1 else n
+    return times, choose_views(domain, {**dict(at or {}), domain.time.name: times.tolist()}, size, "animate")
 
 
 def _shown(

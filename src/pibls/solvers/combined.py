@@ -41,6 +41,7 @@ class Combined:
     --------
     Two functions at three points, and the equation u″ + c u of two cells:
 
+    >>> import numpy as np
     >>> tables = np.arange(12.0).reshape(2, 3, 2)
     >>> c = np.ones((2, 2, 3)) * np.array([[[2.0], [1.0]], [[0.5], [1.0]]])
     >>> rows = Combined(tables, ((0, 0, 0), (0, 0, 1)), c, (1, 1))
