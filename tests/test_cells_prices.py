@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from internals import prices
 
+from internals import prices
 from pibls.budget import Budget
 
 
