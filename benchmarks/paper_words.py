@@ -169,7 +169,7 @@ def _standing(problem: str) -> str:
         else:
             size = pair.ratio if pair.word == "better" else 1 / pair.ratio
             parts.append(f"{pair.word} than {name} by a factor of {_size(size)}")
-    return f"{TITLES[problem]} {', '.join(parts)}"
+    return f"On {TITLES[problem]} PI-BLS is {', '.join(parts[:-1])} and {parts[-1]}."
 
 
 def findings_words() -> str:
@@ -185,7 +185,7 @@ def _beaten() -> Iterator[str]:
         f"factor of two, reproduce {counts['reproduce']} and miss {counts['miss']}; these verdicts are true of {agree} "
         f"of {seeds} numbers of single seeds."
     )
-    yield f"PI-BLS is, on {'; on '.join(map(_standing, STUDIED))}."
+    yield " ".join(map(_standing, STUDIED))
     gaps = _found().gaps
     if gaps:
         yield (
@@ -257,8 +257,8 @@ def readme_words() -> str:
     errors = [[_power(_median(_error("accuracy", p, m))) for p in STUDIED] for m in ("PI-BLS", "PINN")]
     return _words(
         f"The medians of PI-BLS beat {counts['beat']} of its {counts['published']} published errors by more than a "
-        f"factor of two. It does not always win. It is, on {'; on '.join(map(_standing, STUDIED))}. Its errors "
-        f"there are {', '.join(errors[0])}, those of PINNs, searched with the same care, {', '.join(errors[1])}."
+        f"factor of two. It does not always win. {' '.join(map(_standing, STUDIED))} Its errors "
+        f"on the three are {', '.join(errors[0])}. PINNs, searched with the same care, have {', '.join(errors[1])}."
     )
 
 

@@ -487,3 +487,15 @@ def test_where_no_cell_can_be_split_nothing_is_known_of_the_error(monkeypatch, d
     assert "cannot be split" in solution.diagnostics.message
     assert "contradict" not in solution.diagnostics.message
     assert solution.true_error() < 3 * solution.error_estimate
+
+
+def test_a_straight_flow_needs_one_cell_although_a_velocity_of_zero_is_smooth_nowhere():
+    v, p = pb.field("v", x, y), pb.field("p", x, y)
+    profile = 4 * y * (1 - y)
+    laws = [sp.Eq(pb.laplacian(of), p.diff(k)) for of, k in ((u, x), (v, y))]
+    held = [pb.Dirichlet(u, profile), pb.Dirichlet(v, 0), pb.Mean(p, 0)]
+    solution = pb.solve(pb.Problem([*laws, sp.Eq(pb.div([u, v]), 0)], SQUARE, held), tol=1e-2)
+    assert solution.status == "converged"
+    assert solution.diagnostics.stages[-1].cells == 1
+    places = SQUARE.sample(50)
+    assert solution(places)["u"] == pytest.approx(4 * places[:, 1] * (1 - places[:, 1]), abs=1e-5)

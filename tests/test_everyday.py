@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import VALUES, Data, with_exact_solution
+from internals import VALUES, Data, compile_function, with_exact_solution
 from pibls.problem import Problem
 from pibls.problems import everyday, everyday_error
 from test_problems_residuals import defects
@@ -126,3 +126,11 @@ def test_interfaces_keep_values_and_flux() -> None:
         flux = [float(c * e.diff(x).subs(point)) for c, e in zip(k, (first, second), strict=True)]
         assert flux[0] == pytest.approx(flux[1])
         assert not exact["u"].atoms(Data)
+
+
+@pytest.mark.parametrize("name", ["hot_spot", "loaded_spot"])
+def test_a_spot_is_known_in_its_middle(name):
+    exact = next(iter(built(name).exact.values()))
+    steps = np.array([0.0, 1e-9, 1e-7])
+    values = compile_function(exact, built(name).domain.coordinates)(np.stack([0.62 + steps, 0.37 + 0 * steps], axis=1))
+    np.testing.assert_allclose(values, values[-1], rtol=1e-6)

@@ -106,6 +106,9 @@ def test_a_single_run_is_judged_by_a_coarser_one(monkeypatch: pytest.MonkeyPatch
     generous = evolve(klein_gordon(), tol=0.1)
     assert isinstance(generous, Solution)
     assert generous.status == "converged"
+    # The coarser one stands beside it, so that quantities have errors.
+    assert generous.richer is not None
+    assert np.isfinite(generous.maximum(generous.problem.fields[0], at=0.5).error)
 
 
 def test_two_runs_on_the_same_features_are_never_compared() -> None:

@@ -222,3 +222,41 @@ def test_a_condition_that_says_what_is_carried_there_is_none_too_many(rate: int)
     exact = sp.sin(3 * (x - t)) * sp.exp(-rate * t)
     equation = sp.Eq(h.diff(t) + h.diff(x) + rate * h, 0)
     assert not first_word(pb.Problem(equation, TUBE, [pb.Initial(h, sp.sin(3 * x)), pb.Dirichlet(h, exact)]))
+
+
+def test_an_oscillator_that_is_driven_at_its_note_is_told() -> None:
+    """−w″ + x² w = λ w has a solution for every odd λ, and cells resolve it on the last tree only."""
+    note, line = w.diff(x, 2) - (x**2 - 5) * w, pb.Interval((x, -6, 6))
+    at, beside = (
+        pb.solve(pb.Problem(own + sp.exp(-(x**2)), line, [pb.Dirichlet(w, 0)])) for own in (note, note - w / 1000)
+    )
+    assert (at.status, beside.status) == ("ill-posed", "converged")
+    assert "leaves every equation and condition as it is" in at.diagnostics.message
+
+
+def test_a_piece_that_nothing_holds_is_told_as_a_level() -> None:
+    """A rod is cut in two, and the right half has no temperature given."""
+    cut = [sp.Eq(side(w.diff(x)), 0) for side in (pb.inside, pb.outside)]
+    conditions = [pb.Dirichlet(w, 1, on=LINE.left), pb.Neumann(w, 0, on=LINE.right)]
+    pieces = pb.Interface(cut, on=pb.Interval((x, 0, 0.5)))
+    found = pb.solve(pb.Problem(sp.Eq(w.diff(x, 2), 0), LINE, [*conditions, pieces]))
+    assert found.status == "ill-posed"
+    assert "a change of w, constant about x=" in found.diagnostics.message
+    assert "Give w a value there, or a mean." in found.diagnostics.message
+
+
+def test_a_field_without_a_start_is_asked_for_one_and_not_for_a_level() -> None:
+    a, b = (pb.field(name, x, t) for name in "ab")
+    waves = [sp.Eq(a.diff(t), -b.diff(x, 2)), sp.Eq(b.diff(t), a.diff(x, 2))]
+    ring = [pb.Periodic(a, x), pb.Periodic(b, x), pb.Initial(a, sp.cos(2 * sp.pi * x))]
+    assert "b has no initial value. Add it, as Initial(b, ...)." in first_word(pb.Problem(waves, TUBE, ring))
+    assert not first_word(pb.Problem(waves, TUBE, [*ring, pb.Initial(b, 0)]))
+
+
+def test_a_free_beam_is_held_by_what_the_message_names() -> None:
+    free = [pb.Condition(sp.Eq(w.diff(x, order), 0)) for order in (2, 3)]
+    beam = pb.Problem(sp.Eq(w.diff(x, 4), x - sp.Rational(1, 2)), LINE, free)
+    assert "Give levels, as Mean(w, 0) and Mean(w.diff(x), 0)" in first_word(beam)
+    held = pb.Problem(beam.equations, LINE, [*free, pb.Mean(w, 0), pb.Mean(w.diff(x), 0)])
+    assert not first_word(held)
+    assert "the moment of the source adds up to 0.0833333" in pb.solve(held).diagnostics.message

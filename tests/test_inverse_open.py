@@ -138,3 +138,22 @@ def test_a_number_that_data_limit_on_one_side_has_an_interval_to_the_other_end()
     assert low == 0.0
     assert 1e-3 < high < 2e-3
     assert "Data do not limit nu_e from below" in found.diagnostics.message
+
+
+@pytest.mark.parametrize(("seed", "start"), [(1, (1, 1)), (2, (5, 0.3))])
+def test_a_product_is_all_that_is_determined_even_where_noise_favours_a_factor(seed, start):
+    """Of a rod that is heated at one end for a while, the temperature there tells k ρ; its far end is hardly felt.
+
+    Where noise looks a little like that far end, a linear model about the best fit is sure of both numbers.
+    """
+    k, rho = (pb.unknown(name, start=own, bounds=(0, None)) for name, own in zip(("k", "rho"), start, strict=True))
+    stop, true = 0.2, 0.7 * 1.3
+    times = np.linspace(stop / 20, stop, 20)
+    data = 2.0 * np.sqrt(times / (np.pi * true))
+    measured = pb.Observation(V, {X: np.zeros(20), T: times}, data + data.max() * noise(20, 0.02, seed))
+    heated = pb.Condition(sp.Eq(-k * V.diff(X), 1), on=LINE.left)
+    conditions = [heated, pb.Dirichlet(V, 0, on=LINE.right), pb.Initial(V, 0), measured]
+    law = sp.Eq(rho * V.diff(T), k * V.diff(X, 2))
+    found = pb.solve(pb.Problem(law, LINE * pb.TimeInterval(T, 0, stop), conditions), tol=1e-3)
+    assert found.status == "ill-posed"
+    assert "The data do not determine k and rho: only k*rho = 0.91" in found.diagnostics.message

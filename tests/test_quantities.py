@@ -345,3 +345,26 @@ def test_a_mean_over_a_curved_place_is_as_good_as_its_size():
     mean = (8 - 3 / 32) / (4 - 1 / 4)
     assert abs(found.value - mean) <= 3 * found.error
     assert found.error < 1e-8
+
+
+@pytest.mark.parametrize("time", ["lines", "space-time"])
+def test_where_two_solutions_cross_errors_stay(time):
+    T, rod = pb.field("T", x, t), pb.Interval((x, 0, 1))
+
+    def exact(X):
+        modes = [size * np.sin(n * np.pi * X[:, 0]) * np.exp(-((n * np.pi) ** 2) * X[:, 1]) for n, size in parts]
+        return np.sum(modes, axis=0)
+
+    parts, start = ((1, 1.0), (3, 0.25)), sp.sin(sp.pi * x) + sp.sin(3 * sp.pi * x) / 4
+    whole = rod * pb.TimeInterval(t, 0, 0.3)
+    solution = pb.solve(
+        pb.Problem(sp.Eq(T.diff(t), T.diff(x, 2)), whole, [pb.Dirichlet(T, 0), pb.Initial(T, start)]),
+        tol=1e-2,
+        time=time,
+    )
+    X = np.random.default_rng(0).uniform((0, 0.02), (1, 0.3), (500, 2))
+    value = solution.value(T)
+    ratios = np.abs(value(X) - exact(X)) / value.error(X)
+    assert ratios.max() < 3.0
+    cold = solution.first_time(T < 0.5, at=[0.5])
+    assert cold.error >= value.error([[0.5, cold.value]])[0] / 5.0

@@ -417,7 +417,7 @@ def test_refusals(square, options, message):
         ({"arrows": x}, "'arrows' parameter of plot must be a pair"),
         ({"streamlines": (x, 1)}, "'streamlines' parameter of plot must be a pair"),
         ({"deformed": "much"}, "'deformed' parameter of plot"),
-        ({"deformed": 2.0}, "first 2 fields for the displacements along x, y. This problem has 1"),
+        ({"deformed": 2.0}, r"a displacement along each of x, y, .* such as deformed=\(u, v\)"),
         ({"extremes": 1}, "'extremes' parameter of plot must be True or False"),
         ({"residuals": "all"}, "'residuals' parameter of plot must be True or False"),
         ({"label": 3}, "'label' parameter of plot must be a text"),

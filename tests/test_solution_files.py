@@ -269,6 +269,23 @@ def test_a_film_has_its_frames_and_they_differ(rod, tmp_path):
     assert all(np.abs(a - b).mean() > 0.1 for a, b in itertools.pairwise(frames))
 
 
+def test_a_film_of_an_expression_with_its_words(rod, tmp_path, monkeypatch):
+    u, seen = rod.problem.fields[0], []
+    made = matplotlib.figure.Figure.suptitle
+    monkeypatch.setattr(
+        matplotlib.figure.Figure,
+        "suptitle",
+        lambda own, *args, **kwargs: (seen.append(own), made(own, *args, **kwargs)),
+    )
+    rod.animate(tmp_path / "a.gif", 2 * u, frames=2, n=9, label="Heat", unit="J")
+    axes = seen[0].axes[0]
+    assert (axes.get_title(), axes.get_ylabel()) == ("Heat", "Heat  [J]")
+    with pytest.raises(InputError, match="'field' parameter of animate"):
+        rod.animate(tmp_path / "b.gif", 2 * u, field=u)
+    with pytest.raises(InputError, match="'unit' parameter of animate must be a text"):
+        rod.animate(tmp_path / "b.gif", unit=3)
+
+
 def test_films_that_are_refused(rod, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"'\.gif', '\.mp4'"):
         rod.animate(tmp_path / "a.avi")

@@ -257,3 +257,14 @@ def test_numbers_beyond_double_precision_and_other_arguments_are_refused():
 )
 def test_signs_fractions_and_powers(expression):
     assert pb.parse(write_expression(expression), "x y") == expression
+
+
+def test_a_flux_is_written_as_people_write_it():
+    k = pb.parameter("k")
+    for factor, words in ((sp.S(1), "grad(u)"), (k, "k*grad(u)"), (-sp.S.One, "-grad(u)"), (1 + x, "(x + 1)*grad(u)")):
+        flow = pb.div(factor * pb.grad(u))
+        assert str(flow).replace("u(x, y)", "u") == f"div({words})"
+        assert "grad(u)" in write_expression(flow)
+        assert "[x]" not in write_expression(flow)
+    turned = pb.div([2 * pb.grad(u)[0], 3 * pb.grad(u)[1]])
+    assert str(turned) == "div(2*grad(u(x, y))[x], 3*grad(u(x, y))[y])"

@@ -139,9 +139,14 @@ class ErrorMarking:
         smooth = self.decay(fit).smooth
         return smooth if smooth.any() else ~smooth
 
-    def may_hide_corners(self, fit: Fit) -> bool:
-        """Return whether a finer tree would show nothing of corners, because cells are only halved so far."""
-        return any(part.cell.has_corner for part in fit.parts) and not self.decay(fit).smooth.any()
+    def may_hide_corners(self, fit: Fit, sizes: FloatArray, tol: float) -> bool:
+        """Return whether a finer tree would show nothing of corners, because cells are only halved so far.
+
+        A solution whose roughness is slight beside the tolerance has no corners to hide.
+        """
+        if not any(part.cell.has_corner for part in fit.parts) or self.decay(fit).smooth.any():
+            return False
+        return math.sqrt(sum(float(own @ own) for own in self.rough(fit, sizes).values())) > SLIGHT * tol
 
     def is_smooth(self, fit: Fit) -> bool:
         """Return whether a solution is smooth on all parts."""

@@ -123,7 +123,8 @@ class Loop:
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
         falls = len(self._peaks) < 2 or self._peaks[-1] < FALLS * self._peaks[-2]
         seen = falls and self._peaks[-1] > max(VISIBLE, 3.0 * self.tol)
-        return not (seen or self.marker.may_hide_corners(found.fit)) or self.course.limit(self, found) is not None
+        seen = seen or self.marker.may_hide_corners(found.fit, field_sizes(found.fit_layout, found.fit), self.tol)
+        return not seen or self.course.limit(self, found) is not None
 
     def _is_settled(self, found: Compared) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.

@@ -106,11 +106,16 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     from pibls.budget import Budget
     from pibls.geometry import Points
     from pibls.inverse import is_fixed, solve_fixed, unmeasured
+    from pibls.problem import Eigenvalue
+    from pibls.spectrum.pencil import Pencil
     from pibls.tuning.first_word import first_word
     from pibls.tuning.fitting import Fitting
     from pibls.wellposed.sensitivity import ambiguity_of
 
     warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
+    if any(isinstance(symbol, Eigenvalue) for symbol in problem.parameters):
+        Pencil.of(problem)
+        return "", warnings
     if is_fixed(problem):
         solve_fixed(problem, _COARSE, Budget(_SECONDS), 0, lambda *_: None)
         return "", warnings

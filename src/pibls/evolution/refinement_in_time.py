@@ -48,12 +48,13 @@ Report = Callable[[str, float, int, float | None, float | None], object]
 
 
 class Pair(NamedTuple):
-    """A run, its residual, a finer run if there is one, and the estimated error of the first."""
+    """A run, its residual, a finer run if there is one, its estimated error, and a coarser run that tells it."""
 
     run: Run
     residual: float
     finer: Run | None
     estimate: float
+    coarser: Run | None = None
 
 
 @dataclass(eq=False)
@@ -230,16 +231,17 @@ class RefinementInTime:
 
     def _looked_back(self, stop: Stop) -> Stop:
         """Estimate the error of a single run by a coarser one, where a finer one cannot be afforded."""
-        run, residual, estimate = self.runs[-1], self.residuals[-1], np.inf
+        run, residual, estimate, beside = self.runs[-1], self.residuals[-1], np.inf, None
         if run.ended is None:
             below = self._stepped(run, 1.0 / self._growth())
             coarser = self._followed(run.design, below, max(ROUNDING, self.tol), "estimate")
             if coarser.ended is None:
                 apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
+                beside = coarser
                 # Errors fall like residuals, as long as these fall at all.
                 estimate = apart * min(1.0, residual / before) if before > 0 else apart
                 stop = Stop(Reason.TOLERANCE) if apart <= self.tol else stop
-        found = Pair(run, residual, None, estimate)
+        found = Pair(run, residual, None, estimate, beside)
         self.course.comparisons.append(found)
         self.course.note(self.stage(found))
         return stop
@@ -314,9 +316,10 @@ class RefinementInTime:
         if not self.course.stages:
             self.course.stages.append(self.stage(chosen))
         solution = solution_of(self.evolution, chosen.run, self.seed)
-        if chosen.finer is not None:
-            finer = replace(chosen.finer.network, frame=self.evolution.frame), solution.weights
-            solution = replace(solution, richer=finer)
+        beside = chosen.finer or chosen.coarser
+        if beside is not None:
+            other = replace(beside.network, frame=self.evolution.frame), solution.weights
+            solution = replace(solution, richer=other)
         status, estimate, message = self._verdict(solution, chosen.estimate, stop)
         diagnostics = replace(
             solution.diagnostics,

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, Place, place_at, search
 from pibls.inverse.measurements import Measurements, Weighed
+from pibls.inverse.smoothness import spanned
 from pibls.inverse.thresholds import SETTINGS
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
@@ -90,25 +91,33 @@ def _pull(measurements: Measurements, scaled: FloatArray, free: float) -> FloatA
 def farthest(answer: Answer) -> tuple[Descent, set[tuple[int, float]]]:
     """Return a place out of all proportion that explains data as well as the end of a search, or that end.
 
-    Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there. Numbers
-    that are known well enough, but for data that do not limit them on one side, come with that side.
+    Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there. So it does
+    where noise happens to favour one end of k ρ = 1 a little. The number that is known least is looked at, and all that
+    are hardly known. Those that are known well enough, but for data that do not limit them on one side, come with it.
     """
     numbers = len(answer.measurements.parametric.problem.parameters)
     sizes = answer.coordinates.sizes(answer.found.place.point)[:numbers]
     shares = np.sqrt(np.diag(answer.covariance)[:numbers]) / sizes
     sides: set[tuple[int, float]] = set()
-    for number in np.flatnonzero((shares > SETTINGS.nonlinear) & (shares < SETTINGS.largest)).tolist():
+    least = min(SETTINGS.nonlinear, max(float(shares.max(initial=0.0)), SLIGHT))
+    for number in np.flatnonzero((shares >= least) & (shares < SETTINGS.largest)).tolist():
         for sign in (1.0, -1.0):
             far = _walked(answer, number, sign * shares[number] * sizes[number], SETTINGS.largest * sizes[number])
-            if far is not None and (shares[number] > MOST or (number, 1.0) in sides):
+            if far is None:
+                continue
+            moved = np.abs(far.place.point - answer.found.place.point)[:numbers] / sizes
+            together = np.count_nonzero(moved > SETTINGS.sure * shares) > 1
+            if together or shares[number] > MOST or (number, 1.0) in sides:
                 return far, set()
-            if far is not None:
-                sides.add((number, sign))
+            sides.add((number, sign))
     return answer.found, sides
 
 
 def _walked(answer: Answer, number: int, deviation: float, limit: float) -> Descent | None:
-    """Hold a number farther and farther away and fit the others, as long as data do not mind."""
+    """Hold a number farther and farther away and fit the others, as long as data do not mind.
+
+    The way ends where data see nothing of the number any more.
+    """
     place, course = answer.found.place, answer.covariance[:, number] / answer.covariance[number, number]
     forward, measurements, coordinates = answer.forward, answer.measurements, answer.coordinates
     weighed = measurements.weighed(place.residual)
@@ -125,5 +134,14 @@ def _walked(answer: Answer, number: int, deviation: float, limit: float) -> Desc
         here = search(forward, held, there, rough=True, nearby=True)
         if weighed.misfit(here.place) > most:
             return None
+        if _seen(weighed, here.place, number) * coordinates.sizes(here.place.point)[number] < 1.0 / SETTINGS.largest:
+            return here
         step *= 2.0
     return here
+
+
+def _seen(weighed: Weighed, place: Place, number: int) -> float:
+    """Return the change of data with a number, as far as others cannot make up for it, in units of the noise."""
+    rows = weighed.rows(place)[0]
+    others = spanned(np.delete(rows, number, axis=1))
+    return float(np.linalg.norm(rows[:, number] - others @ (others.T @ rows[:, number])))

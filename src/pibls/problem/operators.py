@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import sympy as sp
+from sympy.printing.precedence import PRECEDENCE
 
 from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import ProblemError
@@ -65,6 +66,27 @@ class Divergence(SpaceOperator):
     """Divergence of a vector with one entry per space coordinate, or one per coordinate."""
 
     word = "div"
+
+    @property
+    def flux(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """Factor and expression of ``div(factor * grad(expression))``, or None for any other vector."""
+        slopes = [next((a for a in sp.Mul.make_args(e) if isinstance(a, SpaceDerivative)), None) for e in self.args]
+        known = [slope for slope in slopes if slope is not None]
+        factors = {entry / slope for entry, slope in zip(self.args, known, strict=False)}
+        inner = {slope.args[0] for slope in known}
+        if len(known) < len(slopes) or len(factors) > 1 or len(inner) > 1:
+            return None
+        (factor,), (expression,) = factors, inner
+        whole = tuple(slope.args[1] for slope in known) == _coordinates_of(expression)
+        return (factor, expression) if whole and not factor.has(SpaceOperator) else None
+
+    def _sympystr(self, printer: Any) -> str:
+        if self.flux is None:
+            return super()._sympystr(printer)
+        factor, inner = self.flux
+        sign = {1: "", -1: "-"}
+        before = sign[factor] if factor in sign else f"{printer.parenthesize(factor, PRECEDENCE['Mul'], strict=True)}*"
+        return f"{self.word}({before}{SpaceDerivative.word}({printer.doprint(inner)}))"
 
     def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
         """Return Σ ∂vᵢ/∂xᵢ."""

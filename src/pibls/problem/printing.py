@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from pibls.problem.symbols import Data, Field
@@ -58,6 +59,13 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
     _print_NormalDerivative = _print_Laplacian  # noqa: N815
 
     def _print_Divergence(self, expr: Any) -> str:  # noqa: N802
+        if expr.flux is not None:
+            factor, inner = expr.flux
+            signs = {1: "", -1: "-"}
+            shown = (
+                signs[factor] if factor in signs else f"{self.parenthesize(factor, PRECEDENCE['Mul'], strict=True)} "
+            )
+            return rf"{_LATEX_OPERATORS[expr.word]} \left({shown}\nabla {self._wrap(inner)}\right)"
         inner = ", ".join(self._print(arg) for arg in expr.args)
         return rf"{_LATEX_OPERATORS[expr.word]} \left({inner}\right)"
 

@@ -31,6 +31,21 @@ def vectors_of(problem: Problem) -> Vectors:
     return problem.once(_found)
 
 
+def motion_of(problem: Problem) -> tuple[str, ...]:
+    """Return the displacements or velocities of a problem, in the order of the coordinates of space.
+
+    They are the vector of second order in its equations; without one, all fields of second order, as their equations
+    follow each other; without any, all fields.
+
+    >>> from pibls.problems import poisson, stokes
+    >>> motion_of(stokes()), motion_of(poisson())
+    (('u', 'v'), ('u',))
+    """
+    carriers = problem.laws.carriers
+    known = (own for own in vectors_of(problem) if set(own) <= set(carriers))
+    return next(known, tuple(sorted(carriers, key=carriers.__getitem__)) or problem.field_names)
+
+
 def _found(problem: Problem) -> Vectors:
     names, space = problem.field_names, len(problem.domain.space)
     if space < 2 or len(names) < space:

@@ -25,6 +25,8 @@ from pibls.solution.json_records import Network
 _PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
 _TOGETHER = 16  # of them that are looked at together
 
+Doubt = Callable[[float], float]  # the error of a course at a time
+
 
 class TimeCourse(Protocol):
     """Values at times, of the solution (0) or of the richer one (1)."""
@@ -33,28 +35,34 @@ class TimeCourse(Protocol):
         """Return the values."""
 
 
-def first_event(pair: SolutionPair, course: TimeCourse, *, relation: bool, name: str, doubt: float = 0.0) -> Quantity:
-    """Return the first time at which a course, known up to a doubt, becomes zero, or for a relation positive."""
+def first_event(pair: SolutionPair, course: TimeCourse, doubt: Doubt, *, relation: bool, name: str) -> Quantity:
+    """Return the first time at which a course becomes zero, or for a relation positive.
+
+    ``doubt`` is the error of the course at a time.
+    """
     times = _times(pair)
     both = [_first(partial(course, number=k), times, relation) for k in range(len(pair.both))]
     own, other = both[0], both[-1]
     if own is None:
         last = abs(float(course(times[-1:], 0)[0]))
         event = name if relation else f"{name} = 0"
-        words = f"{event} does not happen up to the time {times[-1]:g}, when it is off by {last:.6g}"
+        words = (
+            f"{event} does not happen until the last time, {times[-1]:g}, when both sides still differ by {last:.6g}. "
+            "Make the time interval longer"
+        )
         return Quantity(np.inf, np.nan, None, words)
-    here = np.array([own])
     if own == times[0]:
         return pair.quantity(own, 0.0)
-    apart, size = abs(own - other) if other is not None else np.inf, 0.0
-    if pair.richer is not None:
-        width = PLAIN * (times[-1] - times[0])
-        ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
-        rise = np.diff(course(ends, 0))[0] / (ends[1] - ends[0])
-        gap = abs(float((course(here, 0) - course(here, 1))[0]))
-        apart = max(apart, max(gap, doubt) / abs(rise)) if rise else np.inf
-        size = float(np.abs(course(times[[0, -1]], 0)).max() / abs(rise)) if rise else 0.0
-    return pair.quantity(own, float(pair.error(apart, size)))
+    if pair.richer is None:
+        return pair.quantity(own, np.nan)
+    width = PLAIN * (times[-1] - times[0])
+    ends = np.clip(np.array([own - width, own + width]), times[0], times[-1])
+    rise = abs(float(np.diff(course(ends, 0))[0] / (ends[1] - ends[0])))
+    if other is None or not rise:
+        return pair.quantity(own, np.inf)
+    size = float(np.abs(course(times[[0, -1]], 0)).max()) / rise
+    # Both courses may cross at the event, and be wrong all the same.
+    return pair.quantity(own, max(float(pair.error(abs(own - other), size)), doubt(own) / rise))
 
 
 def _times(pair: SolutionPair) -> FloatArray:

@@ -17,12 +17,13 @@ from pibls.problem.complex_fields import complex_parts
 from pibls.problem.field_expressions import Expression
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
-from pibls.quantities.events import TimeCourse, first_event, in_time, is_relation, mean_in_time
+from pibls.problem.vector_fields import motion_of
+from pibls.quantities.events import Doubt, TimeCourse, first_event, in_time, is_relation, mean_in_time
 from pibls.quantities.extremes import Extremes
 from pibls.quantities.integrals import Integrals
 from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.quantities.values import ValueFunction
+from pibls.quantities.values import ValueFunction, errors_at
 from pibls.quantities.where import where_of
 from pibls.solution import Solution
 
@@ -76,24 +77,31 @@ class Measures:
         if over is None:
             space = self.domain.space
             point = None if at is None else check_points("at", [at], "first_time", len(space))[0]
-            return first_event(self.pair, in_time(self.pair, own, point), relation=relation, name=text(expression))
+            course = in_time(self.pair, own, point)
+
+            def error_at(when: float) -> float:
+                X = np.append(np.zeros(len(space)) if point is None else point, when)
+                return float(errors_at(self.pair, own, X[None])[0])
+
+            return first_event(self.pair, course, error_at, relation=relation, name=text(expression))
         found = Quantity(float(np.mean(self.domain.bounds[-1])), np.inf)
         for _ in range(_RULES):
             when = found.value
             course, doubt = self._means(own, over, when)
-            found = first_event(self.pair, course, relation=relation, name=text(expression), doubt=doubt)
+            found = first_event(self.pair, course, doubt, relation=relation, name=text(expression))
             if not abs(found.value - when) > found.error or not np.isfinite(found.value):
                 break
         return found
 
-    def _means(self, expression: Expression, over: Any, when: float) -> tuple[TimeCourse, float]:
+    def _means(self, expression: Expression, over: Any, when: float) -> tuple[TimeCourse, Doubt]:
         """Return the mean of an expression as a course in time, by the rule of one time, and its error then."""
         place = where_of(self.domain, over, when, "first_time")
         integrals = Integrals(self.pair, place)
         points, weights, normals = integrals.rule(expression)
         outward = None if normals is None else place.along(normals)
         course = mean_in_time(self.pair, expression, points, weights, outward)
-        return course, integrals.of(expression, mean=True).error
+        error = integrals.of(expression, mean=True).error
+        return course, lambda _: error
 
     def flow(self, part: Any, field: Any, at: Any) -> Quantity:
         """Return the flow out through a part of the boundary."""
@@ -111,8 +119,8 @@ class Measures:
 
     def force(self, part: Any, fields: Any, at: Any) -> tuple[Quantity, ...]:
         """Return the entries of the traction, integrated over a part of the boundary."""
-        carried, space = list(self.solution.problem.laws.carriers), self.domain.space
-        names = carried if fields is None else [own.label if isinstance(own, Field) else own for own in fields]
+        carried, space = self.solution.problem.laws.carriers, self.domain.space
+        names = [own.label if isinstance(own, Field) else own for own in fields or motion_of(self.solution.problem)]
         if len(names) != len(space) or not set(names) <= set(carried):
             raise InputError(
                 f"force needs one displacement or velocity per space coordinate {space}, each with an equation of "

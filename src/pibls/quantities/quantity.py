@@ -41,7 +41,9 @@ class Quantity:
         return self.value
 
     def __str__(self) -> str:
-        shown = f"{_shown(self.value, self.error)} ± {self.error:.2g}"
+        shown = _shown(self.value, self.error)
+        if math.isfinite(self.value):
+            shown += f" ± {self.error:.2g}"
         if self.place is not None:
             shown += f" at ({', '.join(f'{x:.6g}' for x in self.place)})"
         return f"{shown}: {self.note}" if self.note else shown

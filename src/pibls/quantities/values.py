@@ -11,12 +11,12 @@ from pibls.checks import FloatArray
 from pibls.errors import GeometryError, InputError
 from pibls.geometry.sampling import kronecker
 from pibls.problem.field_expressions import Expression
+from pibls.quantities.nearby import boxes_around
 from pibls.quantities.pair import SolutionPair
 from pibls.quantities.quantity import Quantity
-from pibls.solution.celled import CellNetwork
 from pibls.solution.field_functions import gather, inside_of
 
-_AROUND = 8  # points of a cell that tell how far two solutions are apart in it
+_AROUND = 8  # points of a box that tell how far two solutions are apart in it, and its functions along an axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,17 +99,17 @@ def errors_at(
     inward = inward if normals is None else -normals
     own, other = pair.compared(expression, X, normals, inward)
     apart, size = np.abs(own - other), np.abs(own)
-    network = pair.richer.network
-    if isinstance(network, CellNetwork) and not expression.needs_normals:
-        parts = network.locate(X)
+    if not expression.needs_normals:
+        domain = pair.solution.problem.domain
+        boxes, number = boxes_around(pair.richer.network, X, domain.bounds, _AROUND)
         pattern = 2.0 * kronecker(_AROUND, X.shape[1]) - 1.0
-        Y = network.centers[parts, None] + network.halves[parts, None] * pattern
+        Y = boxes.mean(axis=2)[:, None] + np.ptp(boxes, axis=2)[:, None] / 2 * pattern
         Y = Y.reshape(-1, X.shape[1])
-        held = np.asarray(pair.solution.problem.domain.contains(Y))
+        held = np.asarray(domain.contains(Y))
         squares = np.zeros((len(Y), 2))
         one, two = pair.compared(expression, Y[held])
         squares[held] = np.stack([np.square(one - two), np.square(one)], axis=1)
-        count = np.maximum(held.reshape(len(X), -1).sum(axis=1), 1)
-        nearby = np.sqrt(squares.reshape(len(X), -1, 2).sum(axis=1) / count[:, None])
+        count = np.maximum(held.reshape(len(boxes), -1).sum(axis=1), 1)
+        nearby = np.sqrt(squares.reshape(len(boxes), -1, 2).sum(axis=1) / count[:, None])[number]
         apart, size = np.maximum(apart, nearby[:, 0]), np.maximum(size, nearby[:, 1])
     return np.asarray(pair.error(apart, size))

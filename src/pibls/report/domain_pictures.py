@@ -50,7 +50,7 @@ def draw_domain(domain: Any, ax: Any = None) -> Any:
         _draw_solid(axes, domain)
     for name, symbol in zip("xyz", domain.space, strict=False):
         getattr(axes, f"set_{name}label")(lettered(symbol.name), style="italic")
-    axes.set_title(cut(repr(domain), 70), fontsize=9)
+    axes.set_title(cut(repr(domain).strip("<>"), 70), fontsize=9)
     return figure
 
 

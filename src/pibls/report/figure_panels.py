@@ -230,12 +230,13 @@ class Film:
     def _first(self, panel: Panel, axes: Any, values: FloatArray) -> Any:
         """Draw the first frame with the scale of all frames; return the artist that changes."""
         axes.set_title(panel.quantity.title, fontsize=10)
+        whole = _scale(panel, values)
         if not panel.is_line:
-            artist = draw_map(axes, self.views[0], values[0], value_scale(values))
-            add_colour_bar(axes, artist)
+            artist = draw_map(axes, self.views[0], values[0], whole)
+            add_colour_bar(axes, artist, panel.quantity.unit, whole.extend)
             return artist
         (curve,) = draw_lines(axes, self.views[:1], panel.quantity, None)
-        scale = value_scale(values).norm
+        scale = whole.norm
         margin = 0.04 * (scale.vmax - scale.vmin)
         axes.set_ylim(scale.vmin - margin, scale.vmax + margin)
         return curve

@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.checks import FloatArray, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
+from pibls.problem.vector_fields import motion_of
 from pibls.report.quantities import Evaluator, Look, value_of
 from pibls.report.views import CloudView, CutView, View, cell_walls
 from pibls.solution import Solution
@@ -63,20 +64,20 @@ def choose_over(solution: Solution, views: tuple[View, ...], **asked: Any) -> Ov
     return over
 
 
-def choose_look(label: object, unit: object, cmap: object, count: int) -> Look:
+def choose_look(label: object, unit: object, cmap: object, count: int, owner: str) -> Look:
     """Return words and colours for the quantities of a picture, of which there are ``count``."""
     for name, value in (("label", label), ("unit", unit)):
         if not isinstance(value, str | None):
-            raise refusal(name, "plot", "be a text", value)
+            raise refusal(name, owner, "be a text", value)
     if label is not None and count > 1:
-        raise InputError(f"The 'label' parameter of plot names one quantity. Got {count}; choose one with field=.")
+        raise InputError(f"The 'label' parameter of {owner} names one quantity. Got {count}; choose one with field=.")
     if cmap is None:
         return Look(str(label or ""), str(unit or ""))
     from matplotlib import colormaps
 
     chosen = getattr(cmap, "name", cmap)
     if not isinstance(chosen, str) or chosen not in colormaps:
-        raise refusal("cmap", "plot", "be the name of a Matplotlib colour map, such as 'viridis'", cmap)
+        raise refusal("cmap", owner, "be the name of a Matplotlib colour map, such as 'viridis'", cmap)
     return Look(str(label or ""), str(unit or ""), chosen)
 
 
@@ -111,15 +112,18 @@ def _check_plane(name: str, views: tuple[View, ...]) -> None:
 def _check_deformed(value: Any, solution: Solution, views: tuple[View, ...]) -> Deformation | None:
     if value is None or value is False:
         return None
-    scale = None if value is True else check_number("deformed", value, "plot")
     _check_plane("deformed", views)
-    space, fields = solution.problem.domain.space, solution.problem.fields
-    if len(fields) < len(space):
+    if isinstance(value, Sequence | sp.Tuple | sp.MatrixBase) and not isinstance(value, str):
+        return Deformation(tuple(value_of(solution, entry) for entry in pair_of("deformed", value)), None)
+    scale = None if value is True else check_number("deformed", value, "plot")
+    space, names = solution.problem.domain.space, motion_of(solution.problem)
+    if len(names) != len(space):
         raise InputError(
-            f"The 'deformed' parameter of plot takes the first {len(space)} fields for the displacements along "
-            f"{', '.join(s.name for s in space)}. This problem has {len(fields)}; leave it out."
+            f"The 'deformed' parameter of plot needs a displacement along each of {', '.join(s.name for s in space)}, "
+            "and the equations do not show which fields they are. Name them, such as deformed=(u, v)."
         )
-    return Deformation(tuple(value_of(solution, fields[i]) for i in range(len(space))), scale)
+    fields = {field.label: field for field in solution.problem.fields}
+    return Deformation(tuple(value_of(solution, fields[name]) for name in names), scale)
 
 
 def _check_cells(cells: object, solution: Solution, views: tuple[View, ...]) -> Any:

@@ -77,9 +77,9 @@ def plot(
         Contour lines to draw over maps of values, with their values: about how many, or which.
     arrows, streamlines : pair of fields or expressions, optional
         A vector to draw over maps, such as ``(u, v)``; without a field or an expression the map shows its length.
-    deformed : number or True, optional
-        Draw the deformed body, displacements so many times larger, or as large as to be well seen. Displacements are
-        the first fields of the problem, one per space coordinate.
+    deformed : number, True or pair of fields, optional
+        Draw the deformed body, displacements so many times larger, or as large as to be well seen. The equations show
+        which fields are displacements; where they do not, name them, such as ``(u, v)``.
     extremes : bool
         Whether to mark the largest and the smallest value.
     cells : bool
@@ -123,7 +123,7 @@ def plot(
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
     count = 1 if isinstance(what, sp.Expr) else len(choose_fields(solution, field, "plot"))
-    look = choose_look(words if label is None else label, unit, cmap, count)
+    look = choose_look(words if label is None else label, unit, cmap, count, "plot")
     if check_flag("surface", surface):
         return _surface(solution, what, field, exact, look, n)
     domain = solution.problem.domain

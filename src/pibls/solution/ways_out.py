@@ -21,11 +21,11 @@ class WaysOut:
 
         return plot(self, what, **options)
 
-    def animate(self: Any, path: str | Path, **options: Any) -> Path:
-        """Write the solution as a film through time; see :func:`pibls.report.films.animate`."""
+    def animate(self: Any, path: str | Path, what: Any = "solution", **options: Any) -> Path:
+        """Write the solution or an expression of it as a film through time; see :func:`pibls.report.films.animate`."""
         from pibls.report.films import animate
 
-        return animate(self, path, **options)
+        return animate(self, path, what, **options)
 
     def to_torch(self: Any) -> Any:
         """Return the solution as a ``torch.nn.Module`` in double precision, differentiable by torch."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -175,32 +173,46 @@ class _Arnoldi:
         """Return the inverse of the shifted problem, applied to functions."""
         return self._doubled(self.stacked(self._solved(functions).columns), functions[:, :, : self.fields])
 
-    def _solved(self, functions: Functions) -> Fit:
-        """Solve the shifted problem with the terms of functions that the eigenvalue multiplies as sources."""
+    def _solved(self, functions: Functions, *, back: bool = False) -> Fit:
+        """Solve the shifted problem with the terms of functions that the eigenvalue multiplies as sources.
+
+        With ``back`` it is also solved with itself, applied to them point by point: they come back but for rounding.
+        """
         layout, fields = self.linear.layout, self.fields
 
         def sources(own: Stated, part: CellPart) -> FloatArray:
-            _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
+            plain, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
             every = functions[:, self.numbers[part]]
             here = every[:, :fields]
-            found = applied(layout, own, part, once, here)
+            found = linear = applied(layout, own, part, once, here)
             if twice:
-                found += applied(layout, own, part, twice, every[:, fields:] + self.shift * here)
-            return found
+                found = found + applied(layout, own, part, twice, every[:, fields:] + self.shift * here)
+            if not back:
+                return found
+            whole = applied(layout, own, part, plain, here) + self.shift * linear
+            return np.hstack([found, -whole - self.shift**2 * applied(layout, own, part, twice, here)])
 
-        self._spend(len(functions))
+        self._spend(len(functions) * (1 + back))
         return self.linear.solver.again(sources)
 
-    def residual(self, values: Any, functions: Any) -> dict[CellPart, FloatArray]:
-        """Return the residuals that eigenfunctions of size one leave in the rows of every part, in their own units."""
+    def residual(self, values: Any, functions: Any) -> tuple[dict[CellPart, FloatArray], Any]:
+        """Return the residuals that eigenfunctions of size one leave in the rows of every part, and their rounding.
+
+        Residuals are in the units of rows; rounding is a change of functions.
+        """
         if self.pencil.is_quadratic:
             functions = np.concatenate([functions, functions * values[:, None, None, None]], axis=2)
-        if not values.imag.any():
-            left = self._solved(functions.real).left
-            return {part: own * np.abs(values - self.shift) for part, own in left.items()}
-        made = self._solved(np.concatenate([functions.real, functions.imag]))
-        halves = {part: np.split(own, 2) for part, own in made.left.items()}
-        return {part: np.hypot(*own) * np.abs(values - self.shift) for part, own in halves.items()}
+        halves = [functions.real, *([functions.imag] if values.imag.any() else [])]
+        every, count = np.concatenate(halves), len(halves) * len(values)
+        solved = self._solved(every, back=True)
+        away = np.abs(values - self.shift)
+        sizes = {
+            part: np.linalg.norm(own[:count].reshape(len(halves), -1), axis=0) for part, own in solved.left.items()
+        }
+        change = self.stacked(solved.columns)[count:] - every[:, :, : self.fields]
+        change = self._doubled(change, np.zeros_like(change))
+        parts = np.split(change, len(halves))
+        return {part: own * away for part, own in sizes.items()}, parts[0] + 1j * parts[1] if len(parts) > 1 else change
 
     def sampled(self, functions: Any) -> Any:
         """Return numbers, as columns, whose squares sum to those of functions over the domain.
@@ -274,14 +286,13 @@ def modes_of(
         before = np.append(values[order], before[len(order) :])
         if (missing <= NEGLIGIBLE * tol).all():
             break
-    found = np.tensordot(vectors[:, order].T, blocks[:, :, : arnoldi.fields], axes=1)
+    found = np.tensordot(vectors[:, order].T, blocks, axes=1)
     more = vectors[:, np.argsort(-np.abs(values), kind="stable")[: number + SPARE]]
     spanned = np.linalg.svd(np.hstack([more.real, more.imag]), full_matrices=False)[0][:, : more.shape[1]]
     starts = arnoldi.fields_of(np.tensordot(spanned.T, blocks[:, :, : arnoldi.fields], axes=1))
-    # What rounding does to an eigenvalue goes with the angle between its right and left eigenvector.
-    angles = np.linalg.norm(np.linalg.pinv(vectors), axis=1)[order]
-    missed = angles * (missing + sys.float_info.epsilon * math.sqrt(fit.unknowns))
-    return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, missed, tol)
+    # Left eigenvectors, as functions of samples.
+    left = np.linalg.pinv(vectors)[order] @ bases.T
+    return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, left, missing, tol)
 
 
 def _less(samples: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -300,9 +311,11 @@ def _orthonormal(functions: Functions, samples: FloatArray, size: float) -> tupl
     return made, left[:, kept], scales[kept, None] * right[kept]
 
 
-def _normalised(arnoldi: _Arnoldi, values: Any, functions: Any, starts: Fit, missed: FloatArray, tol: float) -> Modes:
+def _normalised(
+    arnoldi: _Arnoldi, values: Any, functions: Any, starts: Fit, left: Any, missing: FloatArray, tol: float
+) -> Modes:
     """Return eigenfunctions of size one, as real as they can be."""
-    samples = arnoldi.sampled(functions)
+    samples = arnoldi.sampled(functions[:, :, : arnoldi.fields])
     turn = samples[np.abs(samples).argmax(axis=0), np.arange(samples.shape[1])]
     scale = np.conj(turn) / np.abs(turn) / np.linalg.norm(samples, axis=0)
     # Of two equal eigenvalues rounding makes a pair, whose real and imaginary part are eigenfunctions.
@@ -310,8 +323,12 @@ def _normalised(arnoldi: _Arnoldi, values: Any, functions: Any, starts: Fit, mis
     second = real & (values.imag < 0)
     functions = functions * np.where(second, 1j * scale, scale)[:, None, None, None]
     functions = np.where(real[:, None, None, None], functions.real, functions)
-    functions = functions / arnoldi.sizes(functions)[:, None, None, None]
+    functions = functions / arnoldi.sizes(functions[:, :, : arnoldi.fields])[:, None, None, None]
     values = np.where(real, values.real, values)
-    residuals = arnoldi.residual(values, functions)
-    weights = {part: functions[:, number] for part, number in arnoldi.numbers.items()}
+    residuals, change = arnoldi.residual(values, functions[:, :, : arnoldi.fields])
+    # Rounding moves an eigenvalue by its own entry, and mixes it with those that are the same.
+    entries = np.abs(np.linalg.solve(left @ arnoldi.sampled(functions), left @ arnoldi.sampled(change)))
+    same = np.abs(values - values[:, None]) <= tol * np.abs(values - arnoldi.shift)[:, None]
+    missed = np.linalg.norm(left, axis=1) * missing + (entries * same).sum(axis=1)
+    weights = {part: functions[:, number, : arnoldi.fields] for part, number in arnoldi.numbers.items()}
     return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, residuals, starts)

@@ -13,6 +13,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry import Domain
+from pibls.problem.vector_fields import motion_of
 from pibls.report.quantities import Look, PictureQuantity, choose_fields, of_expression, quantities, value_of
 from pibls.report.views import CloudView, View, cell_walls, choose_views
 from pibls.solution import Solution
@@ -117,10 +118,12 @@ def _codes(stack: list[FloatArray], magnitude: bool, decades: float = 8.0) -> Re
 def _vectors(solution: Solution, views: Sequence[View], field: str | None, over: Sequence[str]) -> Record:
     """Return arrows and streamlines of the flow, and displacements of a body."""
     fields, space = solution.problem.fields, solution.problem.domain.space
+    labels = {symbol.label: symbol for symbol in fields}
+    motion = [labels[name] for name in motion_of(solution.problem)]
     found: Record = {}
     coarse = [View(view.domain, view.axes, view.fixed, 48) for view in views]
-    if "deformed" in over and len(fields) >= 2:
-        grids = [[np.nan_to_num(view.evaluate(value_of(solution, own))) for own in fields[:2]] for view in coarse]
+    if "deformed" in over and len(motion) == 2:
+        grids = [[np.nan_to_num(view.evaluate(value_of(solution, own))) for own in motion] for view in coarse]
         largest = max(float(np.hypot(*pair).max()) for pair in grids) or 1.0
         extent = max(high - low for low, high in views[0].limits)
         found["moves"] = [[np.round(own / largest, 4).tolist() for own in pair] for pair in grids]
@@ -129,13 +132,13 @@ def _vectors(solution: Solution, views: Sequence[View], field: str | None, over:
     if not wanted:
         return found
     own = next(symbol for symbol in fields if symbol.label == (field or fields[0].label))
-    # Heat and matter flow down the gradient; of two fields and more, the first two are a velocity.
+    # Heat and matter flow down the gradient; two fields that move are a velocity.
     pair = [own.diff(space[0]), own.diff(space[1])]
     grids = [[view.evaluate(value_of(solution, entry)) for entry in pair] for view in coarse]
     if "gradient" in wanted:
         found["arrows"] = [_arrows(view, *both) for view, both in zip(coarse, grids, strict=True)]
     if "streamlines" in wanted:
-        flow = fields[:2] if len(fields) >= 2 else [-entry for entry in pair]
+        flow = motion if len(motion) == 2 else [-entry for entry in pair]
         ways = [[view.evaluate(value_of(solution, entry)) for entry in flow] for view in coarse]
         found["streams"] = [_streams(view, *both) for view, both in zip(coarse, ways, strict=True)]
     return found

@@ -171,6 +171,14 @@ def _label(call: Field | Data) -> tuple[str, int]:
     return _name(sp.Symbol(call.label))
 
 
+def _divergence(value: Divergence) -> tuple[str, int]:
+    if value.flux is None:
+        return f"div([{', '.join(map(write_expression, value.args))}])", _ATOM
+    factor, inner = value.flux
+    gradient = sp.Symbol(_call("grad", inner))
+    return _call("div", gradient if factor == 1 else sp.Mul(factor, gradient, evaluate=False)), _ATOM
+
+
 _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[..., tuple[str, int]]], ...] = (
     (Normal, lambda e: (e.name, _ATOM)),
     (sp.Symbol, _name),
@@ -189,6 +197,6 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[..., tuple[str, int]]], 
     (sp.Or, _logic("or")),
     (sp.Not, lambda e: (f"not ({write_expression(e.args[0])})", _SUM)),
     ((Laplacian, NormalDerivative, Marked), lambda e: (_call(e.word, e.args[0]), _ATOM)),
-    (Divergence, lambda e: (f"div([{', '.join(map(write_expression, e.args))}])", _ATOM)),
+    (Divergence, _divergence),
     (SpaceDerivative, lambda e: (f"grad({write_expression(e.args[0])})[{e.args[1].name}]", _ATOM)),
 )

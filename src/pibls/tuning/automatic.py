@@ -169,7 +169,9 @@ def solve(
             # Work that is planned ahead is to fit into the deadline, too.
             shared = Budget(limit if until is None else min(limit, until), until)
             if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:
-                raise InputError(f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem).")
+                raise InputError(
+                    f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem) or `pibls eigen`."
+                )
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time, "goal": goal}
                 others["relative"] = None if relative == "domain" else relative

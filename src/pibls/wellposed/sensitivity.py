@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
 
-_LEVELS = {1: (4, 4), 2: (3, 4), 3: (2, 3)}  # even trees, and how many where a problem seems unstable
+_LEVELS = {1: (4, 5), 2: (3, 4), 3: (2, 3)}  # even trees, and how many where a problem seems unstable, or unseen
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e6}  # rounding in factors hides what is larger
 SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
 INVISIBLE = 1e-6  # share of a function, or of a value, that equations and conditions do not see
@@ -61,13 +61,21 @@ class Sensitivity:
     # whether that change tells of the cells, not of the problem: it is all in one part that the boundary cuts off, or
     # the equations do see it where it is largest, beside coefficients that are many times as large elsewhere
     is_spurious: bool = False
+    is_level: bool = False  # whether that change is a constant wherever it is large
 
     @property
     def is_unseen(self) -> bool:
         """Whether something can be added to a solution that nothing sees, such as an eigenfunction at a resonance."""
-        before, last = self.sizes[-2:]
-        plainly = last > _UNSEEN[len(self.place)] and (before > _UNSEEN[len(self.place)] or self.grows)
-        return not self.is_spurious and plainly
+        return self._may_be_unseen and (self.sizes[-2] > _UNSEEN[len(self.place)] or self.grows)
+
+    @property
+    def _may_be_unseen(self) -> bool:
+        return not self.is_spurious and self.sizes[-1] > _UNSEEN[len(self.place)]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a finer tree has to tell: nothing was seen of a change that the tree before did not resolve."""
+        return self.is_unstable or (self._may_be_unseen and not self.is_unseen)
 
     @property
     def is_unstable(self) -> bool:
@@ -82,21 +90,28 @@ class Sensitivity:
 
     def in_words(self) -> str:
         """Say why the problem is ill-posed, where it shows most, and how to mend it."""
-        return _in_words(self.problem, self.field, self.place, 1.0 / self.sizes[-1], self.is_unseen)
+        seen = 1.0 / self.sizes[-1]
+        return _in_words(self.problem, self.field, self.place, seen, self.is_unseen, is_level=self.is_level)
 
 
-def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_unseen: bool) -> str:
+def _in_words(
+    problem: Problem, field: str, place: FloatArray, seen: float, is_unseen: bool, *, is_level: bool = False
+) -> str:
     names = (symbol.name for symbol in problem.domain.coordinates)
     where = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, place, strict=True))
-    change = f"a change of {field}, largest near {where},"
+    change = f"a change of {field}, {'constant about' if is_level else 'largest near'} {where},"
     given = [s for s in problem.statements if not s.is_equation]
     bare = "" if problem.domain.boundary.empty else lacking(problem, given, 1)[0]
     remedy = f"{has(bare, 0).capitalize()}: give one there." if bare else ""
     if is_unseen:
-        missing = "a boundary part without one, an initial value or velocity, or a gauge such as Mean(u, 0)"
+        missing = f"a boundary part without one, an initial value or velocity, or a gauge such as Mean({field}, 0)"
+        level = f"Give {field} a value there, or a mean."
+        otherwise = (
+            level if is_level else f"Add the condition that is missing: {missing}; if none is, it is a resonance."
+        )
         return (
             f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). "
-            f"{remedy or f'Add the condition that is missing: {missing}; if none is, it is a resonance.'} If the data "
+            f"{remedy or otherwise} If the data "
             "are incompatible, there is no solution at all."
         )
     backwards = "Data cannot determine it, as in a heat equation run backwards; give conditions at the other end."
@@ -161,10 +176,11 @@ def _confirmed(
 ) -> Sensitivity:
     """Return a sensitivity at a state, if the problem is nonlinear, on finer trees too where it seems unstable.
 
-    Near a resonance, much less is seen as soon as cells resolve the mode, and no less on finer ones.
+    Near a resonance, much less is seen as soon as cells resolve the mode, and no less on finer ones; at a resonance,
+    nothing is seen on finer ones either.
     """
     known = _sensitivity(problem, layout, found, state)
-    while known.is_unstable and len(found) < _LEVELS[layout.reference.dimension][1]:
+    while known.is_open and len(found) < _LEVELS[layout.reference.dimension][1]:
         found.append(probe(halved(found[-1][0].root)))
         known = _sensitivity(problem, layout, found, state)
     return known
@@ -182,9 +198,16 @@ def _sensitivity(problem: Problem, layout: Layout, found: Sequence[_Probe], stat
     X = layout.tree_domain.domain.sample(500, "kronecker", 1)
     change = network_of(layout, Fit(fit.root, fit.parts, weights))
     place, name = _largest(problem, X, change)
-    sizes = tuple(size for _, size, _ in found)
+    sizes, zero = tuple(size for _, size, _ in found), (0,) * X.shape[1]
+    own = change.evaluate(X, [zero])[zero][:, problem.field_names.index(name)]
+    large = own[np.abs(own) > MOST * np.abs(own).max()]
     return Sensitivity(
-        problem, sizes, place, name, is_spurious=_is_local(layout, weights) or _is_seen(problem, X, name, change, state)
+        problem,
+        sizes,
+        place,
+        name,
+        is_spurious=_is_local(layout, weights) or _is_seen(problem, X, name, change, state),
+        is_level=bool(np.ptp(large) <= PLAIN * np.abs(large).max()),
     )
 
 

@@ -24,23 +24,45 @@ from pibls.wellposed.counting import equations_in_words, joined
 
 def free_level(problem: Problem) -> str:
     """Say which field occurs only differentiated, so that any constant can be added to it; else an empty text."""
-    seen = {
-        term.field
-        for statement in problem.statements
-        # Of a constant, two faces that repeat each other see nothing.
-        if not isinstance(statement.place, Opposite)
-        for form in statement.forms
-        for term in form.terms
-        if not term.order
-    }
-    free = [name for name in problem.field_names if name not in seen]
+    least = dict[str, int]()
+    for statement in problem.statements:
+        for form in statement.forms:
+            for term in form.terms:
+                # Of a constant, two faces that repeat each other see nothing; of a slope they do.
+                order = max(term.order, 1) if isinstance(statement.place, Opposite) else term.order
+                least[term.field] = min(order, least.get(term.field, order))
+    free = [name for name in problem.field_names if least.get(name, 0) > 0]
     if not free:
         return ""
+    whose = f"{joined(free)} {'occur' if len(free) > 1 else 'occurs'} only by derivatives"
+    late = [name for name in free if _has_no_start(problem, name)]
+    if late:
+        return (
+            f"The solution is not unique: {whose}, so that any constant can be added, and {joined(late)} "
+            f"{'have' if len(late) > 1 else 'has'} no initial value. Add it, as Initial({late[0]}, ...)."
+        )
+    steep = [name for name in free if least[name] > 1]
+    if steep and problem.domain.time is None:
+        names = [s.name for s in problem.domain.coordinates]
+        levels = joined([f"Mean({steep[0]}, 0)", *(f"Mean({steep[0]}.diff({name}), 0)" for name in names)])
+        order, them = min(least[name] for name in steep), f"{joined(steep)} {'occur' if len(steep) > 1 else 'occurs'}"
+        return (
+            f"The solution is not unique: {them} only by derivatives of order {order} and more, so that any constant "
+            f"and any multiple of {joined(names)} can be added, and there may be no solution at all. Give levels, as "
+            f"{levels}, or values at several places."
+        )
     return (
-        f"The solution is not unique: {joined(free)} {'occur' if len(free) > 1 else 'occurs'} only by derivatives, so "
-        f"that any constant can be added, and there may be no solution at all. Give a level, as Mean({free[0]}, 0), or "
-        "a value somewhere."
+        f"The solution is not unique: {whose}, so that any constant can be added, and there may be no solution at all. "
+        f"Give a level, as Mean({free[0]}, 0), or a value somewhere."
     )
+
+
+def _has_no_start(problem: Problem, name: str) -> bool:
+    """Tell whether a field changes in time, and nothing is said of it at the first time."""
+    time, first = problem.domain.time, getattr(problem.domain, "initial", None)
+    at_first = (s for s in problem.statements if isinstance(s.place, OnPart) and s.place.part == first)
+    moves = time is not None and any(form.order_along(time, name) > 0 for form in problem.laws.forms)
+    return moves and not any(name in s.form.fields for s in at_first)
 
 
 def free_motion(problem: Problem) -> str:
