@@ -260,3 +260,16 @@ def test_a_free_beam_is_held_by_what_the_message_names() -> None:
     held = pb.Problem(beam.equations, LINE, [*free, pb.Mean(w, 0), pb.Mean(w.diff(x), 0)])
     assert not first_word(held)
     assert "the moment of the source adds up to 0.0833333" in pb.solve(held).diagnostics.message
+
+
+def test_growth_by_thirteen_digits_is_no_ambiguity() -> None:
+    c, u = pb.field("c", t), pb.field("u", x)
+    span, line = pb.TimeInterval(t, 0, 30), pb.Interval((x, 0, 30))
+    solution = pb.solve(pb.Problem(sp.Eq(c.diff(t), c), span, [pb.Initial(c, 1)], exact=sp.exp(t)), tol=1e-4)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4
+    along = pb.Problem(sp.Eq(u.diff(x), u), line, [pb.Dirichlet(u, 1, on=line.left)])
+    assert pb.solve(along, tol=1e-4, budget=0.2).status != "ill-posed"
+    # Where the rate is infinite, initial values do not determine a solution.
+    fan = pb.Problem(sp.Eq(t * c.diff(t), c), pb.TimeInterval(t, 0, 3), [pb.Initial(c, 0)])
+    assert pb.solve(fan).status == "ill-posed"

@@ -16,6 +16,7 @@ from pibls.cli import app
 x, y = pb.coordinates("x y")
 lam = pb.eigenvalue("lam")
 u, v, w = pb.field("u", x), pb.field("v", x, y), pb.field("w", x)
+PSI = pb.field("psi", x, complex=True)
 LINE = pb.Interval((x, 0, sp.pi))
 SQUARE = pb.Rectangle((x, 0, sp.pi), (y, 0, sp.pi))
 DISK = pb.Disk((x, y), (0, 0), 1)
@@ -72,6 +73,32 @@ def test_a_damped_string_has_complex_eigenvalues():
     exact = [-0.25 + sign * 1j * np.sqrt(k**2 - 1 / 16) for k in (1, 2) for sign in (-1, 1)]
     assert max(min(abs(value - one) for one in exact) for value in found.values) < 1e-7
     assert found.imaginary[0] is not None
+
+
+def test_values_near_a_complex_number_are_the_nearest_of_all():
+    # Four pairs lie nearer to the real part of the number.
+    string = pb.Problem(sp.Eq(lam**2 * u + lam * u / 2, u.diff(x, 2)), LINE, [pb.Dirichlet(u, 0)])
+    found = pb.eigen(string, 1, near=-0.2 + 5j)
+    assert_right(found, [-0.25 + 1j * np.sqrt(25 - 1 / 16)])
+
+
+def test_complex_problems_have_no_conjugate_values():
+    shifted = pb.Problem(sp.Eq(-PSI.diff(x, 2) + 3j * PSI, lam * PSI), LINE, [pb.Dirichlet(PSI, 0)])
+    assert_right(pb.eigen(shifted, 3), [1 + 3j, 4 + 3j, 9 + 3j])
+
+
+def test_complex_problems_have_every_value_once():
+    # A ring with a flux through it.
+    flux = sp.Rational(3, 10)
+    way = PSI.diff(x) - sp.I * flux * PSI
+    ring = pb.Problem(
+        sp.Eq(-way.diff(x) + sp.I * flux * way, lam * PSI), pb.Interval((x, 0, 2 * sp.pi)), [pb.Periodic(PSI, x)]
+    )
+    found = pb.eigen(ring, 4)
+    assert_right(found, [0.3**2, 0.7**2, 1.3**2, 1.7**2])
+    values = found.solutions[1](x=np.linspace(0.0, 6.0, 7))
+    assert np.allclose(values, values[0] * np.exp(1j * np.linspace(0.0, 6.0, 7)), atol=1e-6)
+    assert abs(values[0]) == pytest.approx(1 / np.sqrt(2 * np.pi), rel=1e-6)
 
 
 def test_negative_operators_give_the_values_nearest_to_zero():
@@ -138,11 +165,12 @@ def test_the_same_call_gives_the_same_values():
         (sp.Eq(-u.diff(x, 2) + u**2, lam * u), 0, "not linear"),
         (sp.Eq(-u.diff(x, 2), sp.sin(lam) * u), 0, "neither linearly nor quadratically"),
         (sp.Eq(-u.diff(x, 2), u), 0, "one eigenvalue"),
+        (sp.Eq(-PSI.diff(x, 2) + sp.conjugate(PSI), lam * PSI), 0, "conjugated"),
     ],
 )
 def test_other_problems_are_refused_in_words(equation, value, words):
     with pytest.raises(pb.PiblsError, match=words):
-        pb.eigen(pb.Problem(equation, LINE, [pb.Dirichlet(u, value)]))
+        pb.eigen(pb.Problem(equation, LINE, [pb.Dirichlet(PSI if equation.has(sp.I) else u, value)]))
 
 
 def test_solve_says_who_finds_eigenvalues():

@@ -16,7 +16,7 @@ from pibls.errors import ProblemError
 from pibls.problem.domain import is_part
 from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text
-from pibls.problem.symbols import Field
+from pibls.problem.symbols import Field, is_field
 
 
 @dataclass(frozen=True)
@@ -271,11 +271,12 @@ class Periodic:
     label = "Periodic"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.u, Field):
+        if not is_field(self.u):
             raise ProblemError(f"Periodic takes a field made by pibls.field first. Got {shorten(self.u)} instead.")
-        if not isinstance(self.coordinate, sp.Symbol) or self.coordinate not in self.u.args:
+        coordinates = next(iter(self.u.atoms(Field))).args
+        if not isinstance(self.coordinate, sp.Symbol) or self.coordinate not in coordinates:
             raise ProblemError(
-                f"Periodic needs a coordinate of {text(self.u)}, which are {self.u.args}. "
+                f"Periodic needs a coordinate of {text(self.u)}, which are {coordinates}. "
                 f"Got {shorten(self.coordinate)} instead."
             )
         if self.derivatives is not None:

@@ -181,6 +181,20 @@ def field(
     return _made_field(label, symbols, prior, _start(start, label, symbols))
 
 
+def is_field(expression: Any) -> bool:
+    """Tell whether an expression is a field, real or complex.
+
+    >>> x = coordinates("x")
+    >>> is_field(field("psi", x, complex=True)), is_field(field("u", x).diff(x))
+    (True, False)
+    """
+    if isinstance(expression, Field) or not isinstance(expression, sp.Expr):
+        return isinstance(expression, Field)
+    parts = sorted(expression.atoms(Field), key=lambda own: str(own.label))
+    named = len(parts) == 2 and parts[1].label.endswith(REAL) and parts[0].label.endswith(IMAGINARY)
+    return named and bool(expression == parts[1] + sp.I * parts[0])
+
+
 def _start(start: object, label: str, symbols: tuple[sp.Symbol, ...]) -> sp.Expr | None:
     if start is None:
         return None

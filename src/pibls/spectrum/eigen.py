@@ -45,9 +45,10 @@ class Spectrum:
     errors
         The estimated absolute error of each.
     solutions
-        The eigenfunctions, of size one in the mean square over the domain. Those of complex eigenvalues are real parts.
+        The eigenfunctions, of size one in the mean square over the domain. Where real fields have complex
+        eigenvalues, these are real parts.
     imaginary
-        The imaginary parts of eigenfunctions; None where an eigenvalue is real.
+        The imaginary parts of eigenfunctions; None where fields are complex or an eigenvalue is real.
     status, message
         ``"converged"`` if all errors are within the tolerance, and why not if they are not.
     """
@@ -85,7 +86,7 @@ class EigenSearch:
     pencil: Pencil
     linear: LinearFitter
     shift: float
-    near: complex | None
+    near: complex
     number: int
     tol: float
     seed: int
@@ -99,7 +100,7 @@ class EigenSearch:
         """
         fit = linear.prepare(root)
         known = near if self._gaps else None
-        return modes_of(self.pencil, linear, fit, self.shift, self.number, self.tol, self.seed, known)
+        return modes_of(self.pencil, linear, fit, self.shift, self.near, self.number, self.tol, self.seed, known)
 
     @property
     def marker(self) -> ErrorMarking:
@@ -232,7 +233,7 @@ def eigen(
         shift = _below(pencil, number, tol, seed, shared) if near is None else complex(near).real
         search, first = _begun(pencil, shift, near, number, tol, seed, shared)
         stop = refine(search, first, search.course)
-        return _told(search, search.course.best, stop)
+        return _told(search, search.course.best, stop, lowest=near is None)
 
 
 def _begun(
@@ -242,7 +243,7 @@ def _begun(
     start = start_of(pencil.at(shift), tol, budget, seed)
     linear = LinearFitter(TreeSolver(start.data.rows), budget)
     course: Course[_ComparedModes] = Course(budget, TREES, lambda *_: None)
-    search = EigenSearch(pencil, linear, shift, near, number, tol, seed, course)
+    search = EigenSearch(pencil, linear, shift, shift if near is None else near, number, tol, seed, course)
     return search, search.modes(linear, start.root)
 
 
@@ -310,10 +311,10 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
     return np.array(apart)
 
 
-def _told(search: EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
+def _told(search: EigenSearch, found: _ComparedModes, stop: Stop, *, lowest: bool) -> Spectrum:
     """Return the better eigenvalues of a comparison, in order."""
     values = found.better.values
-    if search.near is None:
+    if lowest:
         order = np.lexsort((values.imag, values.real))
     else:
         order = np.argsort(np.abs(values - search.near), kind="stable")
@@ -324,7 +325,7 @@ def _told(search: EigenSearch, found: _ComparedModes, stop: Stop) -> Spectrum:
         compared = (Compared(own, layout, own, layout, error, 1.0) for own in found.better.one(number))
         made = [replace(solution_of(own, error, status, message, search.seed), richer=None) for own in compared]
         solutions.append(made[0])
-        imaginary.append(made[1] if values[number].imag else None)
+        imaginary.append(made[1] if values[number].imag and not search.pencil.is_complex else None)
     values = values[order] if values.imag.any() else values[order].real
     functions = tuple(solutions), tuple(imaginary)
     return Spectrum(search.pencil.problem, values, found.errors[order], *functions, status, message)

@@ -18,6 +18,7 @@ from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
+from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution.celled import CellNetwork
 from pibls.spectrum.pencil import Pencil, applied
@@ -56,7 +57,7 @@ class Modes:
     def as_fields(self) -> Fit:
         """All eigenfunctions side by side as the fields of one fit: real parts, and imaginary ones if there are any."""
         parts = {part: np.concatenate(own, axis=0) for part, own in self.weights.items()}
-        if self.values.imag.any():
+        if any(own.imag.any() for own in parts.values()):
             parts = {part: np.concatenate([own.real, own.imag]) for part, own in parts.items()}
         residuals = {part: float(np.linalg.norm(own)) for part, own in self.residuals.items()}
         return replace(self.fit, weights={part: own.real for part, own in parts.items()}, residuals=residuals)
@@ -117,7 +118,14 @@ class _Arnoldi:
         """Number of fields of the problem."""
         return len(self.pencil.problem.field_names)
 
-    def first(self, count: int, rng: np.random.Generator, near: Modes | None) -> Functions:
+    def whole(self, functions: Any) -> Any:
+        """Return functions as they are; pairs of real fields ψ as ψ − i J ψ, where J multiplies them by i.
+
+        J then is multiplication by i, so that eigenvalues are those of the complex problem, once each.
+        """
+        return functions - 1j * self.pencil.turned(functions) if self.pencil.is_complex else functions
+
+    def first(self, count: int, rng: np.random.Generator, near: Modes | None) -> Any:
         """Return functions to start with: made of random waves as sources, and of eigenfunctions nearby."""
         layout = self.linear.layout
         low, size = layout.root.low, layout.root.size
@@ -134,15 +142,15 @@ class _Arnoldi:
 
         found = self.stacked(self.linear.solver.again(sources).columns)
         self._spend(count + self._known(near))
-        return self._doubled(found, np.zeros_like(found))
+        return self.whole(self._doubled(found, np.zeros_like(found)))
 
     def stacked(self, columns: dict[CellPart, Any]) -> Functions:
         """Return functions given part by part as one array."""
         return np.stack([columns[part] for part in self.fit.parts], axis=1)
 
-    def fields_of(self, functions: Functions) -> Fit:
-        """Return functions side by side as the fields of one fit."""
-        width = functions.shape[3]
+    def fields_of(self, functions: Any) -> Fit:
+        """Return the real parts of functions side by side as the fields of one fit."""
+        functions, width = functions.real, functions.shape[3]
         return replace(self.fit, weights={p: functions[:, k].reshape(-1, width) for p, k in self.numbers.items()})
 
     def _known(self, near: Modes | None) -> int:
@@ -169,9 +177,10 @@ class _Arnoldi:
     def _spend(self, sides: int) -> None:
         self.linear.budget.spend(self.linear.solver.memory * sides)
 
-    def inverted(self, functions: Functions) -> Functions:
+    def inverted(self, functions: Any) -> Any:
         """Return the inverse of the shifted problem, applied to functions."""
-        return self._doubled(self.stacked(self._solved(functions).columns), functions[:, :, : self.fields])
+        real = functions.real
+        return self.whole(self._doubled(self.stacked(self._solved(real).columns), real[:, :, : self.fields]))
 
     def _solved(self, functions: Functions, *, back: bool = False) -> Fit:
         """Solve the shifted problem with the terms of functions that the eigenvalue multiplies as sources.
@@ -202,7 +211,8 @@ class _Arnoldi:
         """
         if self.pencil.is_quadratic:
             functions = np.concatenate([functions, functions * values[:, None, None, None]], axis=2)
-        halves = [functions.real, *([functions.imag] if values.imag.any() else [])]
+        # The imaginary part of a complex field says nothing new.
+        halves = [functions.real, *([functions.imag] if values.imag.any() and not self.pencil.is_complex else [])]
         every, count = np.concatenate(halves), len(halves) * len(values)
         solved = self._solved(every, back=True)
         away = np.abs(values - self.shift)
@@ -210,7 +220,7 @@ class _Arnoldi:
             part: np.linalg.norm(own[:count].reshape(len(halves), -1), axis=0) for part, own in solved.left.items()
         }
         change = self.stacked(solved.columns)[count:] - every[:, :, : self.fields]
-        change = self._doubled(change, np.zeros_like(change))
+        change = self.whole(self._doubled(change, np.zeros_like(change)))
         parts = np.split(change, len(halves))
         return {part: own * away for part, own in sizes.items()}, parts[0] + 1j * parts[1] if len(parts) > 1 else change
 
@@ -227,8 +237,8 @@ class _Arnoldi:
         return np.concatenate(found, axis=1).T
 
     def sizes(self, functions: Any) -> FloatArray:
-        """Return the size of functions in the mean square over the domain."""
-        every = self._values(functions, self.fit.parts)
+        """Return the size of functions in the mean square over the domain, or of real parts of complex ones."""
+        every = self._values(functions.real if self.pencil.is_complex else functions, self.fit.parts)
         squares = ((np.abs(own) ** 2).sum(axis=1) @ part.integrals for part, own in every)
         # Exact weights of cut parts may be negative, and so may be their sum on a very coarse tree.
         return np.asarray(np.sqrt(np.abs(sum(squares))))
@@ -246,16 +256,18 @@ def modes_of(
     linear: LinearFitter,
     fit: Fit,
     shift: float,
+    target: complex,
     number: int,
     tol: float,
     seed: int,
     near: Modes | None = None,
 ) -> Modes:
-    """Return the eigenvalues nearest to a shift, and their eigenfunctions, on the tree that was solved last.
+    """Return the eigenvalues nearest to a target, and their eigenfunctions, on the tree that was solved last.
 
     The inverse of the problem at the shift acts on a growing basis as a small matrix: if μ is one of its eigenvalues,
-    the shift plus 1/μ is one of the problem. The iteration ends when the wanted ones leave next to nothing. It starts
-    from random functions, and from eigenfunctions on another tree if there are any.
+    the shift plus 1/μ is one of the problem. The iteration ends when all that are as near to the shift as any that is
+    nearer to the target can be leave next to nothing. It starts from random functions, and from eigenfunctions on
+    another tree if there are any.
     """
     arnoldi = _Arnoldi(pencil, linear, fit, shift)
     rng = np.random.default_rng((seed, len(fit.parts), linear.layout.reference.degree))
@@ -263,12 +275,12 @@ def modes_of(
     samples = arnoldi.sampled(image)
     blocks, bases = image[:0], samples[:, :0]
     matrix, size = np.zeros((0, 0)), float(np.linalg.norm(samples, ord=2))
-    before = np.full(number, np.inf)
+    before = np.zeros(0)
     for _ in range(_STEPS):
         block, basis, triangle = _orthonormal(image, samples, size)
         if not len(block):
             break
-        below = np.zeros((len(triangle), matrix.shape[1]))
+        below = np.zeros((len(triangle), matrix.shape[1]), dtype=matrix.dtype)
         below[:, matrix.shape[1] - triangle.shape[1] :] = triangle if len(blocks) else 0.0
         matrix = np.vstack([matrix, below])
         blocks, bases = np.concatenate([blocks, block]), np.hstack([bases, basis])
@@ -277,29 +289,48 @@ def modes_of(
         size = float(np.linalg.norm(height, ord=2))
         image = image - np.tensordot(height.T, blocks, axes=1)
         matrix = np.hstack([matrix, height])
-        values, vectors = np.linalg.eig(matrix)
-        order = np.argsort(-np.abs(values), kind="stable")[:number]
-        lost = np.linalg.norm(samples @ vectors[-len(block) :, order], axis=0) / np.abs(values[order])
+        values, vectors = _largest_first(matrix)
+        order, reach = _nearest(values, target - shift, number)
+        lost = np.linalg.norm(samples @ vectors[-len(block) :, :reach], axis=0) / np.abs(values[:reach])
         # Near known functions, the error of a value is the square of that if they are at right angles: else it moves.
-        moved = np.abs(values[order] - before[: len(order)]) / np.abs(values[order])
+        known = np.append(before, np.full(len(values), np.inf))[:reach]
+        moved = np.abs(values[:reach] - known) / np.abs(values[:reach])
         missing = lost if near is None else np.minimum(lost, np.maximum(lost**2, moved))
-        before = np.append(values[order], before[len(order) :])
+        before = values
         if (missing <= NEGLIGIBLE * tol).all():
             break
+    more = vectors[:, : number + SPARE]
+    spanned = more if pencil.is_complex else np.linalg.svd(np.hstack([more.real, more.imag]), full_matrices=False)[0]
+    starts = arnoldi.fields_of(np.tensordot(spanned[:, : more.shape[1]].T, blocks[:, :, : arnoldi.fields], axes=1))
     found = np.tensordot(vectors[:, order].T, blocks, axes=1)
-    more = vectors[:, np.argsort(-np.abs(values), kind="stable")[: number + SPARE]]
-    spanned = np.linalg.svd(np.hstack([more.real, more.imag]), full_matrices=False)[0][:, : more.shape[1]]
-    starts = arnoldi.fields_of(np.tensordot(spanned.T, blocks[:, :, : arnoldi.fields], axes=1))
     # Left eigenvectors, as functions of samples.
-    left = np.linalg.pinv(vectors)[order] @ bases.T
-    return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, left, missing, tol)
+    left = np.linalg.pinv(vectors)[order] @ bases.conj().T
+    return _normalised(arnoldi, shift + 1.0 / values[order], found, starts, left, missing[order], tol)
+
+
+def _largest_first(matrix: Any) -> tuple[Any, Any]:
+    """Return the eigenvalues of a matrix, the largest first, and their eigenvectors as columns."""
+    values, vectors = np.linalg.eig(matrix)
+    order = np.argsort(-np.abs(values), kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _nearest(values: Any, target: complex, number: int) -> tuple[Any, int]:
+    """Return which 1/μ of falling size are nearest to a target, and how many may be as near.
+
+    Those can be as near that are no farther from zero than the target and the farthest of them together.
+    """
+    away = np.abs(1.0 / values - target)
+    order = np.argsort(away, kind="stable")[:number]
+    reach = (abs(target) + away[order].max()) * (1.0 + ROUNDING)
+    return order, max(int((np.abs(values) * reach >= 1.0).sum()), int(order.max()) + 1)
 
 
 def _less(samples: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return samples less their part in a basis, and that part; twice is enough for rounding."""
-    height = basis.T @ samples
+    height = basis.conj().T @ samples
     samples = samples - basis @ height
-    more = basis.T @ samples
+    more = basis.conj().T @ samples
     return samples - basis @ more, height + more
 
 
@@ -307,7 +338,7 @@ def _orthonormal(functions: Functions, samples: FloatArray, size: float) -> tupl
     """Return orthonormal functions, their samples, and how the given ones depend on them; rounding is left out."""
     left, scales, right = np.linalg.svd(samples, full_matrices=False)
     kept = scales > _DEPENDENT * size
-    made = np.tensordot(right[kept] / scales[kept, None], functions, axes=1)
+    made = np.tensordot(right[kept].conj() / scales[kept, None], functions, axes=1)
     return made, left[:, kept], scales[kept, None] * right[kept]
 
 
@@ -320,15 +351,15 @@ def _normalised(
     scale = np.conj(turn) / np.abs(turn) / np.linalg.norm(samples, axis=0)
     # Of two equal eigenvalues rounding makes a pair, whose real and imaginary part are eigenfunctions.
     real = np.abs(values.imag) <= tol * np.abs(values - arnoldi.shift)
-    second = real & (values.imag < 0)
+    second = real & (values.imag < 0) & (not arnoldi.pencil.is_complex)
     functions = functions * np.where(second, 1j * scale, scale)[:, None, None, None]
-    functions = np.where(real[:, None, None, None], functions.real, functions)
+    if not arnoldi.pencil.is_complex:
+        functions = np.where(real[:, None, None, None], functions.real, functions)
     functions = functions / arnoldi.sizes(functions[:, :, : arnoldi.fields])[:, None, None, None]
     values = np.where(real, values.real, values)
     residuals, change = arnoldi.residual(values, functions[:, :, : arnoldi.fields])
-    # Rounding moves an eigenvalue by its own entry, and mixes it with those that are the same.
-    entries = np.abs(np.linalg.solve(left @ arnoldi.sampled(functions), left @ arnoldi.sampled(change)))
-    same = np.abs(values - values[:, None]) <= tol * np.abs(values - arnoldi.shift)[:, None]
-    missed = np.linalg.norm(left, axis=1) * missing + (entries * same).sum(axis=1)
+    # Rounding moves an eigenvalue by the entry of its own change, which is as large by chance as those of the others.
+    entries = np.linalg.solve(left @ arnoldi.sampled(functions), left @ arnoldi.sampled(change))
+    missed = np.linalg.norm(left, axis=1) * missing + np.linalg.norm(entries, axis=1)
     weights = {part: functions[:, number, : arnoldi.fields] for part, number in arnoldi.numbers.items()}
     return Modes(arnoldi.linear.layout, arnoldi.fit, values, missed, weights, residuals, starts)

@@ -17,8 +17,10 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.inverse.parametric import Parametric
 from pibls.problem import Across, Eigenvalue, Problem, Statement
+from pibls.problem.complex_fields import pairs_of
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.unknown_numbers import refuse_open
+from pibls.refinement.standards import POINTS
 
 _HIGHEST = 2  # power of the eigenvalue
 
@@ -47,6 +49,8 @@ class Pencil:
             raise ProblemError(
                 f"The eigenvalue {found[0]} multiplies no field. Write it into an equation or a condition."
             )
+        if pencil.is_complex:
+            pencil._check_complex()
         return pencil
 
     def _check(self, statement: Statement) -> None:
@@ -82,6 +86,48 @@ class Pencil:
     def is_quadratic(self) -> bool:
         """Whether the square of the eigenvalue occurs."""
         return any(self.terms(statement)[2] for statement in self.problem.statements)
+
+    @cached_property
+    def is_complex(self) -> bool:
+        """Whether the fields are the parts of complex ones."""
+        return bool(pairs_of(self.problem.field_names))
+
+    def turned(self, weights: FloatArray, axis: int = 2) -> FloatArray:
+        """Return complex fields multiplied by i, where their parts lie along an axis, once or several times."""
+        names, pairs = self.problem.field_names, pairs_of(self.problem.field_names).values()
+        partner = {one: other for pair in pairs for one, other in (pair, pair[::-1])}
+        order = np.array([names.index(partner[name]) for name in names])
+        signs = np.array([-1.0 if name in dict(pairs) else 1.0 for name in names])
+        shape = weights.shape
+        split = weights.reshape(*shape[:axis], -1, len(names), *shape[axis + 1 :])
+        found = np.take(split, order, axis + 1) * signs.reshape(-1, *[1] * (len(shape) - axis - 1))
+        return np.asarray(found.reshape(shape))
+
+    def _check_complex(self) -> None:
+        """Refuse fields of which some are complex, or a problem that does not keep its form when they turn by i."""
+        names = self.problem.field_names
+        alike = 2 * len(pairs_of(names)) == len(names)
+        groups = [[own for own in self.problem.statements if own.place == s.place] for s in self.problem.statements]
+        if not alike or not all(self._turns(group) for group in groups):
+            raise ProblemError(
+                "pibls.eigen takes complex fields if all fields are complex and none is conjugated. Write real and "
+                "imaginary parts as two equations of two real fields, whose names end otherwise than in _re and _im."
+            )
+
+    def _turns(self, group: list[Statement]) -> bool:
+        """Tell whether the statements of one place still say the same if all fields turn by i."""
+        domain, names = self.problem.domain, self.problem.field_names
+        X = domain.sample(POINTS, "kronecker", 0)
+        normals = np.ones((len(X), len(domain.space)))
+        keys = sorted({(k, index) for own in group for k, terms in enumerate(self.terms(own)) for _, index in terms})
+        rows = np.zeros((len(X), len(group), len(keys), len(names)))
+        for number, own in enumerate(group):
+            for degree, terms in enumerate(self.terms(own)):
+                for (name, index), value in terms.items():
+                    rows[:, number, keys.index((degree, index)), name] = value(X, normals)
+        both = np.concatenate([rows, self.turned(rows, axis=3)], axis=1)
+        ranks = [np.linalg.matrix_rank(every.reshape(len(X), every.shape[1], -1)) for every in (rows, both)]
+        return bool((ranks[0] == ranks[1]).all())
 
     def terms(self, statement: Statement) -> tuple[dict[Any, Function], ...]:
         """Return the coefficients of a statement by power of the eigenvalue: of each field and derivative."""

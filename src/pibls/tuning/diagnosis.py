@@ -22,6 +22,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Across, Condition, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
+from pibls.problem.evaluate import compile_function
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
@@ -132,6 +133,27 @@ def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., S
 
     It is followed as if the line were time.
     """
+    followed = _as_in_time(problem)
+    if followed is None:
+        return None
+    try:
+        course = evolve(followed, tol=PLAIN, budget=budget.part(NEGLIGIBLE))
+    except PiblsError:
+        return None  # rates may be infinite at the start, as in polar coordinates
+    if isinstance(course, Unsuitable) or course.status != Status.ILL_POSED:
+        return None
+    end, (first, last) = float(cast(EvolvedNetwork, course.network).breaks[-1]), followed.domain.bounds[0]
+    if end >= last:
+        return None
+    return flawed(
+        solve(problem, tol, budget.part(most=GLANCE)),
+        f"The solution ceases to exist: followed from {first:.4g}, it blows up, or becomes infinitely steep, near "
+        f"{followed.domain.coordinates[0].name} = {end:.4g}. End earlier, or check signs and values.",
+    )
+
+
+def _as_in_time(problem: Problem) -> Problem | None:
+    """Return a problem on a line on whose left all is given as if the line were time; None if it is another one."""
     line, low = problem.domain, problem.domain.bounds[:1, :1]
     if not isinstance(line, Interval):
         return None
@@ -141,20 +163,7 @@ def _ending(problem: Problem, tol: float, budget: Budget, solve: Callable[..., S
         return None
     span = TimeInterval(line.coordinates[0], *line.bounds[0].tolist())
     conditions = [Condition(sp.Eq(s.form.expression, 0, evaluate=False), on=span.initial) for s in given]
-    try:
-        course = evolve(Problem(problem.equations, span, conditions), tol=PLAIN, budget=budget.part(NEGLIGIBLE))
-    except PiblsError:
-        return None  # rates may be infinite at the start, as in polar coordinates
-    if isinstance(course, Unsuitable) or course.status != Status.ILL_POSED:
-        return None
-    end = float(cast(EvolvedNetwork, course.network).breaks[-1])
-    if end >= span.bounds[0, 1]:
-        return None
-    return flawed(
-        solve(problem, tol, budget.part(most=GLANCE)),
-        f"The solution ceases to exist: followed from {low.item():.4g}, it blows up, or becomes infinitely steep, near "
-        f"{line.coordinates[0].name} = {end:.4g}. End earlier, or check signs and values.",
-    )
+    return Problem(problem.equations, span, conditions)
 
 
 def flawed(solution: Solution, words: str) -> Solution:
@@ -201,8 +210,9 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
         return growth, ""
-    unmet, contradiction = _is_in_doubt(solution, tol), ""
-    if unmet or (solution.diagnostics.condition or 0.0) > SENSITIVE:
+    is_certain = _is_initial(problem)
+    unmet, contradiction = not is_certain and _is_in_doubt(solution, tol), ""
+    if unmet or (not is_certain and (solution.diagnostics.condition or 0.0) > SENSITIVE):
         found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
@@ -213,6 +223,18 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
             contradiction = _contradiction(solution, seed, budget)
     switching = analysis_of(problem).switching
     return contradiction, "" if switching is None else switching.reading
+
+
+def _is_initial(problem: Problem) -> bool:
+    """Tell whether initial values and rates that are finite determine one solution, however much it grows."""
+    alone = _as_in_time(problem) if problem.domain.time is None else problem if not problem.domain.space else None
+    if alone is None or first_word(alone) or not isinstance(evolution := find_evolution(alone), Evolution):
+        return False
+    rates = [own for slopes in evolution.slopes.values() for own in slopes.values()]
+    under = [compile_function(sp.fraction(sp.together(own))[1], alone.domain.coordinates) for own in rates]
+    first, last = alone.domain.bounds[0].tolist()
+    signs = [np.sign(own(np.linspace(first, last, POINTS)[:, None], None)) for own in under]
+    return all(own.all() and (own == own[0]).all() for own in signs)
 
 
 def _is_in_doubt(solution: Solution, tol: float) -> bool:
