@@ -117,6 +117,7 @@ NAMES = {
     "pibls.problem.measured": "Written",
     "pibls.problem.operators": "Divergence SpaceDerivative resolve",
     "pibls.problem.program": "Program",
+    "pibls.problem.shocks": "fronts_of",
     "pibls.problem.switches": "Switching",
     "pibls.problem.symbols": "Data",
     "pibls.problem.vector_fields": "vectors_of",

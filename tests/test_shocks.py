@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import fronts_of
 
 x, t = pb.coordinates("x t")
 u = pb.field("u", x, t)
@@ -63,6 +64,53 @@ def minimising(place, time):
     k = int(heights.argmin())
     step, (a, b, c) = y[1] - y[0], heights[k - 1 : k + 2]
     return (place - y[k] - step * (a - c) / (2 * (a - 2 * b + c))) / time
+
+
+RING = {
+    "fold at the end of the period": (0.3 - sp.sin(2 * sp.pi * x), 0.4, "t = 0.159155, x = 0.0477465"),
+    "shock that leaves and comes in again": (2 + sp.cos(2 * sp.pi * x) / 2, 1.0, "t = 0.31831, x = 0.88662"),
+    "step": (sp.Piecewise((1, x < sp.Rational(3, 5)), (0, True)), 0.3, "t = 0, x = 0.6"),
+}
+
+
+@pytest.mark.parametrize("case", RING)
+def test_shocks_are_followed_round_a_period(case):
+    initial, until, told = RING[case]
+    ring = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, until)
+    solution = pb.solve(
+        pb.Problem(BURGERS, ring, [pb.Periodic(u, x), pb.Initial(u, initial)]), tol=1e-3, progress=False
+    )
+    assert solution.status == "converged"
+    assert solution.diagnostics.message.count("x = ") == 1
+    assert told in solution.diagnostics.message
+    X, start = solution.problem.domain.sample(40, seed=2), sp.lambdify(x, initial, "numpy")
+    wanted = np.array([along_the_ring(start, float(a), float(b)) for a, b in X])
+    found = solution(X)
+    assert np.median(np.abs(found - wanted)) < 1e-4
+    assert np.linalg.norm(found - wanted) < 0.01 * np.linalg.norm(wanted)
+    # What is conserved stays as much as it was.
+    assert abs(solution.integral(u, at=until).value - solution.integral(u, at=0).value) < 2e-3
+
+
+def test_a_profile_with_kinks_folds_round_the_end_of_its_period():
+    initial = sp.Piecewise((2 * x, 2 * x < 1), (2 - 2 * x, True))
+    ring = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 0.75)
+    fronts = fronts_of(pb.Problem(BURGERS, ring, [pb.Periodic(u, x), pb.Initial(u, initial)]))
+    shock = min(fronts.shocks, key=lambda own: abs(own.places[0] - 1.0))
+    np.testing.assert_allclose([shock.times[0], shock.places[0]], [0.5, 1.0], atol=1e-9)
+    # By symmetry it moves with the mean, 1/2; the states beside it add up to 1.
+    np.testing.assert_allclose(shock.at(np.array([0.5, 0.75])), [1.0, 1.125], atol=1e-9)
+    beside = fronts.values(np.array([[0.12, 0.75], [0.13, 0.75]]))
+    np.testing.assert_allclose(beside.sum(), 1.0, atol=0.02)
+    assert beside[0] - beside[1] > 0.5
+
+
+def along_the_ring(start, place, time):
+    """Return the state by the foot at which ∫ u₀ + (x − y)² / 2t is least, on a line that repeats."""
+    y = np.linspace(place - 3 * time, place + 1.5 * time, 20001)
+    states = start(np.mod(y, 1.0)) + 0.0 * y
+    heights = np.concatenate([[0.0], np.cumsum((states[1:] + states[:-1]) / 2 * np.diff(y))])
+    return (place - y[(heights + (place - y) ** 2 / (2 * time)).argmin()]) / time
 
 
 @pytest.mark.parametrize("initial", [sp.sin(sp.pi * x), sp.Heaviside(x) - sp.Heaviside(x - sp.Rational(1, 10))])

@@ -97,7 +97,8 @@ def _estimate(fronts: Fronts, network: CellNetwork, seed: int) -> float:
 def _words(fronts: Fronts) -> str:
     """Say which fronts there are."""
     law = fronts.law
-    (x,), time, start = law.problem.domain.space, law.problem.domain.time, law.bounds[1, 0]
-    told = [f"{time} = {start + s.times[0]:.6g}, {x} = {s.places[0]:.6g}" for s in fronts.shocks]
+    (x,), time, ((low, high), (start, _)) = law.problem.domain.space, law.problem.domain.time, law.bounds
+    inside = [s for s in fronts.shocks if not law.is_periodic or low <= s.places[0] < high]
+    told = [f"{time} = {start + s.times[0]:.6g}, {x} = {s.places[0]:.6g}" for s in inside]
     shocks = f" Shocks start at {'; '.join(told)}: they conserve {law.problem.field_names[0]}." if told else ""
     return f"States were found along characteristics.{shocks}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
-from pibls.problem.places import OnPart
+from pibls.problem.places import OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.switches import factors_of, zeros
@@ -31,12 +31,17 @@ class Break:
     left: float
     right: float
 
+    def shifted(self, shift: float) -> Break:
+        """Return its copy at a distance."""
+        return replace(self, place=self.place + shift)
+
 
 @dataclass(frozen=True, eq=False)
 class ConservationLaw:
     """A conservation law with initial values on a line, and constant values at ends where characteristics enter.
 
-    Beyond such an end the line goes on with the value given there: characteristics from there carry it inside.
+    Beyond such an end the line goes on with the value given there: characteristics from there carry it inside. A line
+    that is periodic goes on with its own values.
     """
 
     problem: Problem
@@ -44,6 +49,7 @@ class ConservationLaw:
     speed_expression: sp.Expr
     initial: sp.Expr
     ends: tuple[float | None, float | None]
+    is_periodic: bool = False
 
     @property
     def bounds(self) -> FloatArray:
@@ -54,6 +60,20 @@ class ConservationLaw:
     def until(self) -> float:
         """The time from first to last."""
         return float(np.ptp(self.bounds[1]))
+
+    @cached_property
+    def shifts(self) -> FloatArray:
+        """The distances of the copies of the line from which something may come: none but itself if not periodic."""
+        length = float(np.ptp(self.bounds[0]))
+        count = int(self.is_periodic) * int(np.ceil(self.reach / length))
+        return np.asarray(length * np.arange(-count, count + 1))
+
+    def _within(self, feet: FloatArray) -> FloatArray:
+        """Return the places of the line with the same initial state, or the nearest ones."""
+        low, high = self.bounds[0].tolist()
+        if self.is_periodic:
+            return np.asarray(low + np.mod(feet - low, high - low))
+        return np.clip(feet, low, high)
 
     @cached_property
     def reach(self) -> float:
@@ -80,7 +100,7 @@ class ConservationLaw:
     def at(self, feet: FloatArray) -> FloatArray:
         """Return the initial state at places, also beyond the ends."""
         low, high = self.bounds[0]
-        found = self._given(np.clip(feet, low, high))
+        found = self._given(self._within(feet))
         for end, beyond in zip(self.ends, (feet < low, feet > high), strict=True):
             found = found if end is None else np.where(beyond, end, found)
         return np.asarray(found)
@@ -95,24 +115,45 @@ class ConservationLaw:
         (x,), time = self.problem.domain.space, self.problem.domain.time
         real = sp.Dummy(real=True)  # absolute values of others have no slopes
         pace = self.speed_expression.subs(self.state, self.initial.subs({time: self.bounds[1, 0], x: real}))
-        return _of(pace.diff(real).replace(sp.DiracDelta, lambda *_: sp.S.Zero), real)
+        slopes = _of(pace.diff(real).replace(sp.DiracDelta, lambda *_: sp.S.Zero), real)
+        return lambda feet: slopes(self._within(feet))
 
     @cached_property
     def breaks(self) -> tuple[Break, ...]:
-        """Where initial values switch, or differ from those given at an end."""
+        """Where initial values switch, or differ from those given at an end; in a period, if it is periodic."""
         (x,), (low, high) = self.problem.domain.space, self.bounds[0]
-        s, found = np.linspace(low, high, SCAN**2), {float(low), float(high)}
+        s, near = np.linspace(low, high, SCAN**2), CLOSE * (high - low)
+        found = {float(low)} if self.is_periodic else {float(low), float(high)}
         for factor in factors_of([self.initial], (x,)):
             found |= set(zeros(_of(factor, x), s))
-        near = CLOSE * (high - low)
+        if self.is_periodic and self._is_smooth(float(low), near):
+            found.remove(float(low))
         sides = [(place, *self.at(np.array([place - near, place + near])).tolist()) for place in sorted(found)]
         return tuple(Break(*own) for own in sides)
+
+    def _is_smooth(self, place: float, near: float) -> bool:
+        """Tell whether values and slopes are the same on both sides of a place."""
+        s, sides = np.linspace(self.bounds[0, 0], self.bounds[0, 1], SCAN**2), np.array([place - near, place + near])
+        pairs = ((own(sides), own(s) * np.ones(len(s))) for own in (self.at, self.slopes))
+        return all(np.ptp(two) <= np.sqrt(CLOSE) * np.abs(every).max() for two, every in pairs)
+
+    @cached_property
+    def stretches(self) -> list[tuple[float, float]]:
+        """The stretches between places at which initial values switch; of a period, if it is periodic."""
+        edges, length = [own.place for own in self.breaks], float(np.ptp(self.bounds[0]))
+        if not edges:
+            # No profile folds where its speed rises fastest.
+            s = np.linspace(self.bounds[0, 0], self.bounds[0, 1], SCAN**2)
+            edges = [float(s[self.slopes(s).argmax()])]
+        return list(pairwise([*edges, edges[0] + length] if self.is_periodic else edges))
 
     def sums(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return the integrals of the initial state between places."""
         nodes, weights = gauss(2 * SCAN)
-        edges, total = [-np.inf, *(own.place for own in self.breaks), np.inf], np.zeros(len(low))
-        for start, stop in pairwise(edges):
+        known = {*self.bounds[0].tolist(), *(own.place for own in self.breaks)}
+        edges = sorted({place + shift for place in known for shift in self.shifts.tolist()})
+        total = np.zeros(len(low))
+        for start, stop in pairwise([-np.inf, *edges, np.inf]):
             a, b = np.clip(low, start, stop), np.clip(high, start, stop)
             feet = a[:, None] + (b - a)[:, None] * nodes
             total += (b - a) * (self.at(feet.ravel()).reshape(feet.shape) @ weights)
@@ -138,8 +179,12 @@ def conservation_law(problem: Problem) -> ConservationLaw | None:
         return None
     initial: sp.Expr | None = None
     ends: list[float | None] = [None, None]
+    is_periodic = False
     for statement in (s for s in problem.statements if not s.is_equation):
         value = _value(statement)
+        if value == 0 and isinstance(statement.place, Opposite):
+            is_periodic = True
+            continue
         if value is None or not isinstance(statement.place, OnPart):
             return None
         if statement.place.part == domain.initial:
@@ -151,7 +196,9 @@ def conservation_law(problem: Problem) -> ConservationLaw | None:
                 if value.free_symbols:
                     return None
                 ends[k] = float(value)
-    return None if initial is None else ConservationLaw(problem, *speed, initial, (ends[0], ends[1]))
+    if initial is None or (is_periodic and ends != [None, None]):
+        return None
+    return ConservationLaw(problem, *speed, initial, (ends[0], ends[1]), is_periodic)
 
 
 def _speed(equation: Form) -> tuple[sp.Symbol, sp.Expr] | None:

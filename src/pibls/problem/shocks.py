@@ -8,7 +8,7 @@ shock, which is the condition of Rankine and Hugoniot integrated over time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -62,6 +62,10 @@ class Shock:
         """Return the places of the shock at times that are counted from another one."""
         return self.at(np.asarray(times) - start)
 
+    def shifted(self, shift: float) -> Shock:
+        """Return its copy at a distance."""
+        return replace(self, places=self.places + shift, middles=self.middles + shift)
+
     def feet(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the places from which the characteristics come that meet in the shock."""
         powers = self._by_time(times)
@@ -71,7 +75,7 @@ class Shock:
 
 @dataclass(frozen=True, eq=False)
 class Fronts:
-    """The shocks of a conservation law, and the fans that start where its speed jumps upwards."""
+    """The shocks of a conservation law, and the fans that start where its speed jumps upwards, copies included."""
 
     law: ConservationLaw
     shocks: tuple[Shock, ...]
@@ -84,11 +88,15 @@ class Fronts:
         (low, high), (start, stop) = self.law.bounds
         found = []
         for shock in self.shocks:
+            places = shock.at(np.linspace(float(shock.times[0]), self.law.until, SCAN))
+            if places.max() < low or places.min() > high:
+                continue
             begin = start + float(shock.times[0])
             line = graph(partial(shock.after, start), begin, stop, time, CLOSE * (high - low))
             found.append(Traced(x - line))
-        for own in self.law.breaks:
-            for state in (own.left, own.right) if own in self.fans else (own.left,):
+        jumps = {own.place for own in self.fans}
+        for own in (own.shifted(shift) for own in self.law.breaks for shift in self.law.shifts.tolist()):
+            for state in (own.left, own.right) if own.place in jumps else (own.left,):
                 pace = float(self.law.speed(np.array([state]))[0])
                 ends = own.place, own.place + pace * self.law.until
                 if max(ends) > low + CLOSE and min(ends) < high - CLOSE and not self._is_swallowed(own):
@@ -117,7 +125,7 @@ class Fronts:
             return np.asarray(feet + law.pace(feet) * times[rows] - X[rows, 0])
 
         feet = bracketed(beyond, low, high)
-        found = law.at(feet)
+        found = law.at(feet).copy()
         for fan in self.fans:
             paces = law.speed(np.array([fan.left, fan.right]))
             rays = (X[:, 0] - fan.place) / np.where(times > 0, times, np.inf)
@@ -156,19 +164,24 @@ def fronts_of(problem: Problem) -> Fronts | None:
 def _fronts(law: ConservationLaw) -> Fronts | None:
     low, high = law.bounds[0]
     states = np.array([state for own in law.breaks for state in (own.left, own.right)])
-    inner = law.at(np.linspace(low, high, SCAN**2))
-    least, most = min(states.min(), inner.min()), max(states.max(), inner.max())
+    states = np.append(states, law.at(np.linspace(low, high, SCAN**2)))
+    least, most = states.min(), states.max()
     bend = np.diff(law.speed(np.linspace(least, most, SCAN**2)))
     if not ((bend > 0).all() or (bend < 0).all()):
         return None  # waves of fluxes that bend both ways are shocks and fans in one
     jumps = [own for own in law.breaks if abs(own.left - own.right) > np.sqrt(CLOSE) * max(most - least, CLOSE)]
     falls = [own for own in jumps if np.diff(law.speed(np.array([own.left, own.right])))[0] < 0]
-    fans = tuple(own for own in jumps if own not in falls)
+    shifts, fans = law.shifts.tolist(), tuple(own for own in jumps if own not in falls)
     starts = [*((own.place, own.place, 0.0) for own in falls), *_steepest(law)]
     shocks = [_followed(law, *start) for start in sorted(starts)]
     if any(shock is None for shock in shocks) or not (shocks or fans):
         return None
-    found = Fronts(law, tuple(shock for shock in shocks if shock is not None), fans)
+    copies = [shock.shifted(shift) for shock in shocks if shock is not None for shift in shifts]
+    # Beside a place on the line there is a copy on either side, no farther away than a period.
+    near = [own for own in copies if own.places.max() > 2 * low - high and own.places.min() < 2 * high - low]
+    found = Fronts(
+        law, tuple(near if law.is_periodic else copies), tuple(own.shifted(shift) for own in fans for shift in shifts)
+    )
     return found if _is_apart(found) else None
 
 
@@ -176,8 +189,7 @@ def _steepest(law: ConservationLaw) -> Iterator[tuple[float, float, float]]:
     """Yield the stretches on which the speed falls fastest, most of them points, with the times at which they fold."""
     from scipy.optimize import minimize_scalar
 
-    edges = sorted({own.place for own in law.breaks})
-    for start, stop in pairwise(edges):
+    for start, stop in law.stretches:
         room = CLOSE * (stop - start)
         s = np.linspace(start + room, stop - room, SCAN**2)
         steep = law.slopes(s) * np.ones(len(s))
@@ -214,7 +226,7 @@ def _followed(law: ConservationLaw, first: float, last: float, begin: float) -> 
     place = middle + (begin * float(law.pace(np.array([middle]))[0]) if begin > 0.0 else 0.0)
     states = np.append(begin, times), np.append(place, places), np.append(middle, middles)
     found = Shock(apart[: len(states[0])], *states, power)
-    return found if len(times) == len(apart) - 1 and (np.diff(found.times) > 0).all() else None
+    return found if found.times[-1] >= law.until and (np.diff(found.times) > 0).all() else None
 
 
 def _met(
@@ -281,7 +293,7 @@ def _is_met(found: Fronts) -> bool:
     """Tell whether a value is given at an end of the line if and only if characteristics enter there, and holds."""
     law, (low, high), width = found.law, found.law.bounds[0], float(np.ptp(found.law.bounds[0]))
     times = np.linspace(float(law.bounds[1, 0]), float(law.bounds[1, 1]), SCAN)[1:]
-    for end, place, out in ((law.ends[0], low, -1.0), (law.ends[1], high, 1.0)):
+    for end, place, out in () if law.is_periodic else ((law.ends[0], low, -1.0), (law.ends[1], high, 1.0)):
         states = found.values(np.column_stack([np.full(len(times), place - out * CLOSE * width), times]))
         if end is None and (out * law.speed(states) < -np.sqrt(CLOSE)).any():
             return False
