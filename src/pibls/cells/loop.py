@@ -209,9 +209,8 @@ class Loop:
         On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
         digits.
         """
-        if last.better_layout is not last.fit_layout:
-            error, share = last.estimate, FALLS
-            rate = last.better.residual / last.fit.residual if last.fit.residual > 0.0 else 1.0
+        if last.is_on_one_tree:
+            error, share, rate = last.estimate, FALLS, last.fall
         else:
             cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
             error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
