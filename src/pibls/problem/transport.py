@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -14,7 +14,6 @@ from pibls.problem.conservation import value_given
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.places import OnPart, Opposite
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Statement
 from pibls.quadrature.roots import CLOSE, SCAN
 
 
@@ -28,7 +27,7 @@ class Transport:
     problem: Problem
     direction: FloatArray
     rate: float
-    given: tuple[tuple[Statement, Function], ...]  # conditions, and the values they give
+    given: tuple[tuple[Any, Function], ...]  # parts of the boundary, and the values given there
     is_periodic: bool
 
     told = "Values were carried along characteristics."
@@ -61,8 +60,8 @@ class Transport:
         """Return the field at points."""
         feet, since = self.feet(X)
         found = np.full(len(X), np.nan)
-        for statement, value in self.given:
-            rows = np.flatnonzero(np.isnan(found) & statement.place.part.contains(feet))
+        for part, value in self.given:
+            rows = np.flatnonzero(np.isnan(found) & part.contains(feet))
             found[rows] = value(feet[rows])
         return np.asarray(found * np.exp(-self.rate * since))
 
@@ -80,7 +79,7 @@ class Transport:
         """Return the points of the box that are the same as others around a period, or nearest to them."""
         low, high = self.bounds[0]
         along = low + np.mod(X[:, 0] - low, high - low) if self.is_periodic else X[:, 0]
-        return np.clip(np.column_stack([along, X[:, 1]]), *self.bounds.T)
+        return np.asarray(np.clip(np.column_stack([along, X[:, 1]]), *self.bounds.T))
 
     def _is_given(self) -> bool:
         """Tell whether values are given once at all entrances, and nowhere else."""
@@ -90,7 +89,7 @@ class Transport:
                 continue
             X = self.bounds[:, 0] + shares * np.ptp(self.bounds, axis=1)
             X[:, axis] = self.bounds[axis, side]
-            counts = sum(statement.place.part.contains(X).astype(int) for statement, _ in self.given)
+            counts = sum(part.contains(X).astype(int) for part, _ in self.given)
             if not np.all(counts == int(self.entrances[axis] == self.bounds[axis, side])):
                 return False
         return True
@@ -127,7 +126,7 @@ def transport_of(problem: Problem) -> Transport | None:
         value = value_given(statement)
         if value is None or not isinstance(statement.place, OnPart):
             return None
-        given.append((statement, compile_function(value, domain.coordinates)))
+        given.append((statement.place.part, compile_function(value, domain.coordinates)))
     periods = [s for s in conditions if isinstance(s.place, Opposite)]
     if periods and (domain.time is None or len(periods) > 1 or value_given(periods[0]) != 0):
         return None
