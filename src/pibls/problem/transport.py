@@ -12,7 +12,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.conservation import value_given
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.places import OnPart, Opposite
+from pibls.problem.places import OnPart
 from pibls.problem.problem import Problem
 from pibls.quadrature.roots import CLOSE, SCAN
 
@@ -21,14 +21,13 @@ from pibls.quadrature.roots import CLOSE, SCAN
 class Transport:
     """A field that changes along straight lines at a constant rate: d·∇u + γu = 0, given where the lines enter a box.
 
-    One coordinate may be time. A line that is periodic is entered at the first time only.
+    One coordinate may be time.
     """
 
     problem: Problem
     direction: FloatArray
     rate: float
     given: tuple[tuple[Any, Function], ...]  # parts of the boundary, and the values given there
-    is_periodic: bool
 
     told = "Values were carried along characteristics."
 
@@ -41,10 +40,7 @@ class Transport:
     def entrances(self) -> FloatArray:
         """The coordinate of the side by which lines enter along each axis; not finite where none do."""
         found = np.where(self.direction > 0, self.bounds[:, 0], self.bounds[:, 1])
-        found[self.direction == 0.0] = -np.inf
-        if self.is_periodic:
-            found[0] = -np.inf
-        return np.asarray(found)
+        return np.where(self.direction == 0.0, -np.inf, found)
 
     def feet(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return where the lines through points entered, and how long ago."""
@@ -54,7 +50,7 @@ class Transport:
         axis, since = ago.argmin(axis=1), ago.min(axis=1)
         feet = X - since[:, None] * self.direction
         feet[np.arange(len(X)), axis] = self.entrances[axis]
-        return self._within(feet), since
+        return np.clip(feet, *self.bounds.T), since
 
     def values(self, X: FloatArray) -> FloatArray:
         """Return the field at points."""
@@ -73,20 +69,13 @@ class Transport:
         ends = self.bounds[np.arange(2), (self.direction > 0).astype(int)]
         left, leaves = np.full(feet.shape, np.inf), np.isfinite(self.entrances)
         left[:, leaves] = (ends - feet)[:, leaves] / self.direction[leaves]
-        return self._within(feet + (shares * left.min(axis=1))[:, None] * self.direction)
+        X = feet + (shares * left.min(axis=1))[:, None] * self.direction
+        return np.asarray(np.clip(X, *self.bounds.T))
 
-    def _within(self, X: FloatArray) -> FloatArray:
-        """Return the points of the box that are the same as others around a period, or nearest to them."""
-        low, high = self.bounds[0]
-        along = low + np.mod(X[:, 0] - low, high - low) if self.is_periodic else X[:, 0]
-        return np.asarray(np.clip(np.column_stack([along, X[:, 1]]), *self.bounds.T))
-
-    def _is_given(self) -> bool:
+    def is_given(self) -> bool:
         """Tell whether values are given once at all entrances, and nowhere else."""
         shares = (np.arange(SCAN) + 0.5)[:, None] / SCAN
         for axis, side in ((axis, side) for axis in (0, 1) for side in (0, 1)):
-            if self.is_periodic and axis == 0:
-                continue
             X = self.bounds[:, 0] + shares * np.ptp(self.bounds, axis=1)
             X[:, axis] = self.bounds[axis, side]
             counts = sum(part.contains(X).astype(int) for part, _ in self.given)
@@ -101,46 +90,45 @@ def transport_of(problem: Problem) -> Transport | None:
     >>> import pibls as pb
     >>> x, t = pb.coordinates("x t")
     >>> u, line = pb.field("u", x, t), pb.Interval((x, 0, 2)) * pb.TimeInterval(t, 0, 1)
-    >>> given = [pb.Initial(u, x**2), pb.Dirichlet(u, sp.sin(t), on=line.left)]
+    >>> given = [pb.Initial(u, x**2), pb.Dirichlet(u, t**2, on=line.left)]
     >>> transport = transport_of(Problem(u.diff(t) + 3 * u.diff(x), line, given))
     >>> transport.values(np.array([[1.5, 0.1], [0.3, 0.6]])).round(6)
-    array([1.44    , 0.479426])
+    array([1.44, 0.25])
     """
     domain = problem.domain
-    equations = [s for s in problem.statements if s.is_equation]
-    if len(equations) != 1 or len(problem.fields) != 1 or len(domain.coordinates) != 2 or problem.parameters:
+    equations = problem.laws.statements
+    if len(equations) != 1 or len(problem.fields) != 1 or len(domain.coordinates) != 2 or not problem.is_linear:
         return None
     form = equations[0].form
-    if not problem.is_linear or form.order != 1 or form.source != 0:
+    if form.order != 1 or form.source != 0 or not all(term.coefficient.is_real for term in form.terms):
         return None
-    if not all(term.coefficient.is_number and term.coefficient.is_real for term in form.terms):
-        return None
-    factors = {term.multi_index: float(term.coefficient) for term in form.terms}
-    direction = np.array([factors.get(index, 0.0) for index in ((1, 0), (0, 1))])
+    factors = {term.multi_index: float(term.coefficient) for term in form.terms if term.coefficient.is_number}
     # A box is all of its bounds.
-    if abs(domain.measure - float(np.prod(np.ptp(domain.bounds, axis=1)))) > CLOSE * domain.measure:
+    box = abs(domain.measure - float(np.prod(np.ptp(domain.bounds, axis=1)))) <= CLOSE * domain.measure
+    given = _given(problem)
+    if len(factors) < len(form.terms) or not box or given is None:
         return None
-    given = []
-    conditions = [s for s in problem.statements if not s.is_equation]
-    for statement in (s for s in conditions if not isinstance(s.place, Opposite)):
-        value = value_given(statement)
-        if value is None or not isinstance(statement.place, OnPart):
-            return None
-        given.append((statement.place.part, compile_function(value, domain.coordinates)))
-    periods = [s for s in conditions if isinstance(s.place, Opposite)]
-    if periods and (domain.time is None or len(periods) > 1 or value_given(periods[0]) != 0):
-        return None
-    size = direction[1] if domain.time is not None else float(np.abs(direction).max())
+    direction, rate = np.array([factors.get(index, 0.0) for index in ((1, 0), (0, 1))]), factors.get((0, 0), 0.0)
     # A steady flow may be followed either way.
-    for sign in (1.0,) if domain.time is not None else (1.0, -1.0):
-        scale = sign * size
+    size = direction[1] if domain.time is not None else float(np.abs(direction).max())
+    for scale in (size,) if domain.time is not None else (size, -size):
         if scale == 0.0:
             return None
-        rate = factors.get((0, 0), 0.0) / scale
-        found = Transport(problem, direction / scale, rate, tuple(given), bool(periods))
+        found = Transport(problem, direction / scale, rate / scale, given)
         try:
-            if found._is_given() and np.isfinite(found.values(domain.sample(SCAN, "kronecker", 1))).all():
+            if found.is_given() and np.isfinite(found.values(domain.sample(SCAN, "kronecker", 1))).all():
                 return found
         except ProblemError:
             return None
     return None
+
+
+def _given(problem: Problem) -> tuple[tuple[Any, Function], ...] | None:
+    """Return the values that conditions give on parts of the boundary; None if there are others."""
+    given = []
+    for statement in (s for s in problem.statements if not s.is_equation):
+        value = value_given(statement)
+        if value is None or not isinstance(statement.place, OnPart):
+            return None
+        given.append((statement.place.part, compile_function(value, problem.domain.coordinates)))
+    return tuple(given)
