@@ -97,8 +97,8 @@ def _axes(given: list[str], parameters: Sequence[str]) -> dict[str, list[float]]
     """Return the values of parameters by name, or refuse those that the file does not have."""
     axes = {name: values_of(name, text) for name, text in assigned(given).items()}
     if strange := sorted(set(axes) - set(parameters)):
-        has = ", ".join(parameters) or "none: it has no table [parameters]"
-        raise InputError(f"The problem file has no parameter {strange[0]!r}; its parameters are {has}.")
+        has = f"its parameters are {', '.join(parameters)}" if parameters else "it has no table [parameters]"
+        raise InputError(f"The problem file has no parameter {strange[0]!r}; {has}.")
     return axes
 
 

@@ -225,11 +225,11 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     lacks = "" if needed is None else what_lacks(evolution, needed)
     missing = {state: sp.S.Zero for state in evolution.states if state not in evolution.initial}
     for name, order in missing:
-        what = f"{name}{' differentiated in time' * min(order, 1)} has no initial value"
+        what = f"{'the time derivative of ' * min(order, 1)}{name} has no initial value"
         if needed is None or exceeds(evolution, needed):
             return Unsuitable(what)
         derivative = f"{name}.diff({evolution.problem.domain.time}{f', {order}' * (order > 1)})" if order else name
-        lacks = f"The solution is not unique: {what}. Add it, as Initial({derivative}, ...)."
+        lacks = f"The solution is not unique: {what}. Add one, such as Initial({derivative}, ...)."
     boundary = tuple(s for s in evolution.boundary if s not in extra)
     initial = {**evolution.initial, **missing}
     return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)

@@ -266,7 +266,7 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
         return Unsuitable(reason)
     states = [(name, below) for name, order in orders.items() for below in range(order)]
     if missing := next((state for state in states if state not in initial), None):
-        return Unsuitable(f"{missing[0]}{' differentiated in time' * min(missing[1], 1)} has no initial value")
+        return Unsuitable(f"{'the time derivative of ' * min(missing[1], 1)}{missing[0]} has no initial value")
     if reason := _unsplit(problem, orders):
         return Unsuitable(reason)
     return Resolvent(problem, tuple(orders.values()), initial)

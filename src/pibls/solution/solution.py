@@ -226,7 +226,8 @@ class Solution(Measurable, WaysOut):
             symbol, times = item if isinstance(item, tuple | sp.Tuple) and len(item) == 2 else (item, 1)
             if not isinstance(symbol, sp.Symbol) or symbol not in counts:
                 raise InputError(
-                    f"derivative takes coordinates of the problem, {self.coordinate_names}. Got {shorten(item)}."
+                    f"derivative takes symbols of the coordinates {', '.join(self.coordinate_names)}, as in "
+                    f"derivative(u, x, x). Got {shorten(item)} instead."
                 )
             order = int(times) if isinstance(times, sp.Integer) else times
             counts[symbol] += check_integer("order", order, "derivative", maximum=HIGHEST_ORDER)

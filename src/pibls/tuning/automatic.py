@@ -135,7 +135,7 @@ def solve(
     ('converged', True)
     """
     if not isinstance(problem, Problem):
-        raise InputError(f"solve takes a Problem. Got {shorten(problem)} instead.")
+        raise InputError(f"solve takes a Problem(equations, domain, conditions). Got {shorten(problem)} instead.")
     tolerance = check_number("tol", tol, "solve", minimum=0, exclusive=True)
     limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
@@ -228,9 +228,12 @@ def _check_local(relative: str, problem: Problem, goal: object) -> None:
 
 def _check_method(method: object, points: object, guessed: bool) -> None:
     if not isinstance(points, Points | None):
-        raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
+        remedy = "Make them with Points.sample(problem, interior=...), or leave it out."
+        raise refusal("points", "solve", "be Points", points, remedy)
     if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
-        raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
+        raise refusal(
+            "method", "solve", "be a method such as PIBLS() or Cells()", method, "Leave it out to have one chosen."
+        )
     if guessed:
         raise InputError(
             "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "

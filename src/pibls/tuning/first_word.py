@@ -69,8 +69,8 @@ def _backwards(problem: Problem) -> str:
         if count and forward.orders[name] == 1 and not first and any(name in s.form.fields for s in last):
             return (
                 f"The solution is unstable: {name} is given at the last time and not at the first, and its equation "
-                f"diffuses: it damps waves the faster the shorter they are, so that the past cannot be told from the "
-                f"last values. Give Initial({name}, ...) instead, or check the signs of the highest derivatives."
+                f"diffuses. Diffusion damps short waves fastest, so the last values do not determine the past. Give "
+                f"Initial({name}, ...) instead, or check the signs of the highest derivatives."
             )
     return ""
 
@@ -100,7 +100,7 @@ def _count(problem: Problem, subsystem: Subsystem) -> str:
         return (
             f"The solution is unstable: {has(place, found)}, and {has(many, count)}; "
             f"{equations_in_words(problem, subsystem.equations)} needs {number(needed)} on every part of the boundary. "
-            "More conditions in one place do not make up for those that are missing in another. Move them."
+            "Extra conditions in one place do not make up for missing ones in another. Move them."
         )
     bare = [
         name for name in subsystem.fields if not lacking(problem, [s for s in given if name in s.form.fields], 1)[0]
@@ -127,5 +127,5 @@ def _count_on_line(problem: Problem, subsystem: Subsystem, given: list[Statement
     have = f"{joined(subsystem.fields)} {'have' if len(subsystem.fields) > 1 else 'has'} {conditions(total)}{places}"
     return (
         f"The solution is not unique: {have}; {equations_in_words(problem, subsystem.equations)} needs "
-        f"{number(needed)} in all. Add what is missing, as Dirichlet({subsystem.fields[0]}, ..., on=...)."
+        f"{number(needed)} in all. Add what is missing, such as Dirichlet({subsystem.fields[0]}, ..., on=...)."
     )

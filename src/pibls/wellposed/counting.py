@@ -115,7 +115,7 @@ def too_few(
     bare = f", none of {joined(names)}" if found and len(names) < len(problem.fields) else ""
     return (
         f"The solution is not unique: {has(place, found)}{bare}; {equations_in_words(problem, equations)} needs "
-        f"{number(enough)} there. Add what is missing, as Dirichlet({names[0]}, ..., on=...)."
+        f"{number(enough)} there. Add what is missing, such as Dirichlet({names[0]}, ..., on=...)."
     )
 
 
