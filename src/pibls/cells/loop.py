@@ -209,9 +209,8 @@ class Loop:
         On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
         digits.
         """
-        if last.better_layout is not last.fit_layout:
-            error, share = last.estimate, FALLS
-            rate = last.better.residual / last.fit.residual if last.fit.residual > 0.0 else 1.0
+        if last.is_on_one_tree:
+            error, share, rate = last.estimate, FALLS, last.fall
         else:
             cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
             error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
@@ -287,7 +286,7 @@ class Loop:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
         self.sensitivities += [found.sensitivity] * 2
         apart = self._relative(found.fit_layout, gaps)
-        return self._magnified(replace(found, estimate=found.extrapolation * apart))
+        return self._magnified(replace(found, estimate=found.beyond(apart)))
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
@@ -296,8 +295,9 @@ class Loop:
             return None
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
-        estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
+        apart = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
+        found = Compared(fit, self.fitter.layout, other, richer.layout, apart, richer.sensitivity())
+        return replace(found, estimate=found.beyond(apart))
 
     def _unmet(self, found: Compared) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""

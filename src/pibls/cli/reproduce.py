@@ -21,7 +21,7 @@ class Amount(StrEnum):
 
 def reproduce(
     profile: Annotated[
-        Amount, typer.Option(help="quick: ten minutes on two cores, PINNs as stored; full: everything, with torch.")
+        Amount, typer.Option(help="quick: some minutes on two cores, with stored PINNs; full: everything, with torch.")
     ] = Amount.quick,
     out: Annotated[Path, typer.Option(help="Folder of cells, figures, files and report.")] = Path("out/reproduce"),
     workers: Annotated[
