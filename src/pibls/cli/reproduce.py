@@ -36,9 +36,9 @@ def reproduce(
 ) -> None:
     """Run the experiments of the paper and write a report of published beside measured numbers.
 
-    Every result is stored as it is finished: interrupt at any time, run again, and only what is missing is computed.
+    Results are stored as they are finished: interrupt at any time, run again, and only missing ones are computed.
     """
-    with told(debug, f"What is finished is kept in {out}; run the same command again to go on."):
+    with told(debug, f"Finished results are kept in {out}; run the same command again to continue."):
         from pibls.paper.report import write_report
         from pibls.paper.runner import run_study
 
