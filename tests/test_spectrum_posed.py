@@ -27,7 +27,7 @@ STRING, DRUM = sp.Eq(-u.diff(x, 2), lam * u), sp.Eq(-laplacian(w), lam * w)
         ),
         (
             Problem(STRING, LINE, [Dirichlet(u, 0), Neumann(u, 0, on=LINE.left)]),
-            "Neumann(dn(u) = 0 on left) is beyond what determines eigenfunctions. Without, the first eigenvalue is 9.8696",
+            "Neumann(dn(u) = 0 on left) is beyond what determines eigenfunctions. Without, the first",
         ),
     ],
 )
