@@ -11,7 +11,7 @@ NAMES = {
     "pibls.cells.corner_singularities": "powers",
     "pibls.cells.data_refinement": "DataRefinement",
     "pibls.cells.edges": "borders reentrant_edges",
-    "pibls.cells.evaluation": "Wanted",
+    "pibls.cells.evaluation": "RowRequest",
     "pibls.cells.moments": "Turn",
     "pibls.cells.error_marking": "ErrorMarking",
     "pibls.cells.tree_domain": "TreeDomain",

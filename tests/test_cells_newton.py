@@ -116,7 +116,7 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
     rows = Rows(layout, state, share=0.7, diffusion=3.0)
     projected_on_facets = 0
     for part in parts:
-        (own,) = rows.of([part])
+        (own,) = rows.assembled([part])
         weights = (state.weights[part] / own.units[:, None]).ravel()
         inside = written(own.equation)[0] @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
         expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])

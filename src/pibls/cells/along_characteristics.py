@@ -10,7 +10,7 @@ from pibls.budget import Budget
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
-from pibls.cells.outcome import Compared, network_of, solution_of
+from pibls.cells.outcome import Comparison, network_of, solution_of
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.state import projected
@@ -40,7 +40,7 @@ def solve_along_characteristics(fronts: Fronts, tol: float, budget: Budget, seed
             break
         root, share = fit.root, NEGLIGIBLE * share
     richer = _Fitting(fronts, layout.enriched(2), budget)
-    found = Compared(fit, layout, richer.fit(fit.root), richer.layout, estimate, 1.0)
+    found = Comparison(fit, layout, richer.fit(fit.root), richer.layout, estimate, 1.0)
     within = Stop(Reason.BUDGET, "finer cells would take more", f"Give a larger budget than {budget.nominal:g}.")
     status, message = verdict(tol, estimate, Stop(Reason.TOLERANCE) if estimate <= tol else within, _words(fronts))
     return solution_of(found, estimate, status, message, seed, seconds=budget.elapsed)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.cells.branches import Branch
 from pibls.cells.factored_tree import Batch, FactoredTree, halves_counts
-from pibls.cells.part_systems import Factored, LocalSystem
+from pibls.cells.part_systems import LocalSystem, StackMember
 from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem
 from pibls.solvers.inputs import to_host
 
@@ -36,7 +36,7 @@ class Factors:
     _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
 
-    def of(
+    def factorised(
         self,
         branches: Sequence[Branch],
         total: int,
@@ -115,7 +115,7 @@ class Factors:
             for factor, which in self.elimination.leaves(stack):
                 mine = stack if len(which) == len(some) else stack.taken(which)
                 for k, number in enumerate(which):
-                    some[number].place(Factored(self.elimination, factor, mine, k))
+                    some[number].place(StackMember(self.elimination, factor, mine, k))
 
     def _unions(
         self,

@@ -106,10 +106,10 @@ class Branches:
         """The rows of the problem."""
         return self.local.rows
 
-    def of(self, root: Cell, within: Cell | None = None) -> list[Branch]:
+    def of_tree(self, root: Cell, within: Cell | None = None) -> list[Branch]:
         """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
-        shared = self.sharing.of(root, within)
+        shared = self.sharing.places_of(root, within)
         parts = shared if within is None else self.rows.layout.parts_of(leaves(within))
         self._add_parts({part: shared[part] for part in parts}, before)
         found = [self._known[part] for part in parts]
@@ -148,7 +148,7 @@ class Branches:
                 new[part] = tuple(faces)
             else:
                 self._known[part] = known
-        for part, (system, own) in zip(new, self.local.of(new), strict=True):
+        for part, (system, own) in zip(new, self.local.systems(new), strict=True):
             shared = self.local.shared(own)
             made = self._known[part] = Branch(
                 shared,

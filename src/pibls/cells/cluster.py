@@ -25,7 +25,16 @@ from pibls.cells.order import Pair, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import ITERATIONS, REFINEMENTS, Fit, TreeSolver
-from pibls.cells.subtrees import Path, Subtree, Told, TreeRecipe, TreeSetting, at_path, elimination_of, splits_of
+from pibls.cells.subtrees import (
+    Path,
+    Subtree,
+    SubtreeReport,
+    TreeRecipe,
+    TreeSetting,
+    at_path,
+    elimination_of,
+    splits_of,
+)
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
@@ -294,7 +303,7 @@ class ClusterSolver(TreeSolver):
             self.rows.balances.count,
         )
         branches = above.joined(list(found), order, holders, {})
-        tree = Factors(elimination_of(self._rotations)).of(branches, above.total, fronts)
+        tree = Factors(elimination_of(self._rotations)).factorised(branches, above.total, fronts)
         joined = above.work + math.fsum(own.work[1] for own in told)
         self.local.work += math.fsum(own.work[0] for own in told)
         self.local.count += sum(map(len, every.values()))
@@ -331,7 +340,7 @@ def _same(what: Any) -> Any:
     return what
 
 
-def _branch(branches: Branches, told: Told, parts: tuple[CellPart, ...]) -> Branch:
+def _branch(branches: Branches, told: SubtreeReport, parts: tuple[CellPart, ...]) -> Branch:
     """Return a subtree as a branch that is factorised elsewhere."""
     counts = dict(zip(told.places, told.part_counts, strict=True))
     at = branches.numbered(told.places, told.sizes)

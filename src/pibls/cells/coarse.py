@@ -15,7 +15,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
+from pibls.cells.iterate import MOST_STEPS, IterationResult, NewtonFitter
 from pibls.cells.outcome import field_sizes
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
@@ -56,7 +56,7 @@ class Coarse:
         The trees on the way to the solution, coarsest first.
     """
 
-    descent: Iterated
+    descent: IterationResult
     start: str
     remark: str = ""
     failure: str = ""

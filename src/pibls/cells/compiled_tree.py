@@ -218,7 +218,7 @@ class CompiledTree:
         """Number of floating-point numbers of the matrices that shared unknowns go through."""
         return sum(own.coupled.size for own in self.leaves) + sum(own.up.size + own.down.size for own in self.levels)
 
-    def left(self, loads: Vectors, found: Vectors) -> Vectors:
+    def residuals(self, loads: Vectors, found: Vectors) -> Vectors:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         every = zip(self.leaves, loads, found, strict=True)
         return [load - product(leaves.rows, both) for leaves, load, both in every]

@@ -90,7 +90,7 @@ class DataRoughness:
         counted = (own for own in self.rows.problem.statements if self._counts(own))
         return any(self.probe.features(own.form.source_function, inside=own.is_equation) for own in counted)
 
-    def of(self, cells: Sequence[Cell]) -> list[Roughness]:
+    def measured(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the roughness of the data on cells."""
         new = [cell for cell in cells if cell not in self._done]
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
@@ -111,7 +111,7 @@ class DataRoughness:
 
     def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the same after all postponed searches, for cells that stay: visible roughness may hide more."""
-        found = self.of(cells)
+        found = self.measured(cells)
         for own in found:
             while own.postponed:
                 self._search(*own.postponed.pop())

@@ -180,7 +180,7 @@ class FactoredTree:
         return float(systems + sum(batch.factor.size for batch in self.batches))
 
     @staticmethod
-    def left(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
+    def residuals(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         return {
             batch: load.less(batch.system, unknowns.own[batch], unknowns.shared[batch])

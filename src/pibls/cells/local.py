@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
-from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.evaluation import PlacedStatement, Sources
 from pibls.cells.part_rows import PartRows, turned
 from pibls.cells.part_systems import LocalSystem, PartFrame
 from pibls.cells.parts import CellPart, Face
@@ -95,15 +95,15 @@ class LocalSystems:
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
         if part not in self._made:
-            (self._made[part],) = self.rows.of([part])
+            (self._made[part],) = self.rows.assembled([part])
         return self._made[part]
 
-    def of(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
+    def systems(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
         """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
         self.count += len(held)
         self.work += PER_CELL * len(held)
         unmade = [part for part in held if part not in self._made]
-        self._made.update(zip(unmade, self.rows.of(unmade), strict=True))
+        self._made.update(zip(unmade, self.rows.assembled(unmade), strict=True))
         ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
         frames = self._framed(ordered)
         alike, new = dict[CellPart, Any](), dict[PartFrame, list[CellPart]]()
@@ -128,7 +128,7 @@ class LocalSystems:
             if key not in self._frames:
                 first.setdefault(part if key is None else key, part)
         sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
-        blocks = iter(self.rows.traces.of([(part, face) for part, faces in sides.items() for face in faces]))
+        blocks = iter(self.rows.traces.rows_on([(part, face) for part, faces in sides.items() for face in faces]))
         found = {
             key: self._frame(part, ordered[part][1], {face: next(blocks) for face in sides[part]})
             for key, part in first.items()
@@ -236,7 +236,7 @@ class LocalSystems:
     ) -> list[LocalSystem]:
         """Return the systems of parts with one frame: equations, the frame, and the rows that define balance sums."""
         own, light = self.rows.width, frame.light
-        averaged: tuple[Stated, ...] = ()
+        averaged: tuple[PlacedStatement, ...] = ()
         if self.rows.averages:
             (part,) = parts
             columns = dict(zip(ordered[part][1], frame.columns, strict=True))
@@ -255,7 +255,7 @@ class LocalSystems:
 
     def _sums(
         self, part: CellPart, units: FloatArray, columns: dict[Any, int], width: int
-    ) -> tuple[FloatArray, FloatArray, tuple[Stated, ...]]:
+    ) -> tuple[FloatArray, FloatArray, tuple[PlacedStatement, ...]]:
         """Return the rows of averages: each link carries the running sum plus this part's share to the next."""
         found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
         theirs = np.zeros((len(found), width))

@@ -13,7 +13,7 @@ from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
-from pibls.cells.outcome import Compared, field_sizes, solution_of
+from pibls.cells.outcome import Comparison, field_sizes, solution_of
 from pibls.cells.overlay import distances
 from pibls.cells.prices import affords_richer, is_cheaper_richer, next_cost, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
@@ -45,14 +45,14 @@ class Loop:
 
     fitter: Fitter
     tol: float
-    course: Course[Compared]
+    course: Course[Comparison]
     seed: int
     data: DataRefinement | None = None
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
-    confirmed: Callable[[Compared], bool] | None = None  # replaces the tolerance test, if given
+    confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
-    reported: Compared | None = None  # the comparison behind the last solution
+    reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     doubt: str = ""  # why the last estimate is not reliable
     sensitivities: list[float] = field(default_factory=list)
@@ -96,20 +96,20 @@ class Loop:
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def _returned(self, found: Compared, last: Compared, stop: Stop) -> Solution:
+    def _returned(self, found: Comparison, last: Comparison, stop: Stop) -> Solution:
         """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
         if found is not last:
             self.course.note(self.stage(found, found.sensitivity))
         return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
 
-    def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
+    def stage(self, found: Comparison, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
         size = (found.fit.unknowns, 0, len(found.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
         seconds, residual = self.course.budget.elapsed, found.fit.residual
         return Stage(seconds, *size, residual=residual, estimate=found.estimate, answer=own)
 
-    def is_met(self, found: Compared) -> bool:
+    def is_met(self, found: Comparison) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
         if self.confirmed is not None:
             return self.confirmed(found)
@@ -126,7 +126,7 @@ class Loop:
         seen = seen or self.marker.may_hide_corners(found.fit, field_sizes(found.fit_layout, found.fit), self.tol)
         return not seen or self.course.limit(self, found) is not None
 
-    def _is_settled(self, found: Compared) -> bool:
+    def _is_settled(self, found: Comparison) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.
 
         Small ones are those of random data, which differ from one degree to the next.
@@ -158,7 +158,7 @@ class Loop:
         before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
-    def _magnified(self, found: Compared) -> Compared:
+    def _magnified(self, found: Comparison) -> Comparison:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
         residual = found.better.residual / found.size
         share = SLIGHT if found.sensitivity < STRONGEST else 1.0
@@ -171,7 +171,7 @@ class Loop:
         least = max(least, unsure / found.size)
         return replace(found, estimate=max(found.estimate, least))
 
-    def finer(self, found: Compared) -> Fit:
+    def finer(self, found: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
         if self._wants_digits():
             return self.fitter.fit(found.fit.root, found.fit)
@@ -191,7 +191,7 @@ class Loop:
         self.fitter = richer
         return True
 
-    def _best(self, last: Compared) -> Compared:
+    def _best(self, last: Comparison) -> Comparison:
         """Return the comparison with the smallest estimate, unless the last one contradicts it."""
         best = self.course.best
         if best is last:
@@ -203,7 +203,7 @@ class Loop:
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
-    def _ahead(self, last: Compared) -> Compared:
+    def _ahead(self, last: Comparison) -> Comparison:
         """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
 
         On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
@@ -220,7 +220,7 @@ class Loop:
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
-    def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
+    def _accepts(self, found: Comparison, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
@@ -256,7 +256,7 @@ class Loop:
             self._marker = ErrorMarking(self.fitter.layout)
         return self._marker
 
-    def compare(self, fit: Fit) -> Compared:
+    def compare(self, fit: Fit) -> Comparison:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
         richer = self._smooth > 0 or is_cheaper_richer(
@@ -268,11 +268,11 @@ class Loop:
         self.sensitivities.append(found.sensitivity)
         return self._magnified(found)
 
-    def _with_more_cells(self, fit: Fit) -> Compared:
+    def _with_more_cells(self, fit: Fit) -> Comparison:
         layout = self.fitter.layout
         other, share = self._more_cells(fit, field_sizes(layout, fit), self._goal(self._expected()))
         if share == 0.0:  # no cell could be split
-            return Compared(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
+            return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
         distance = self._relative(layout, distances(layout, fit, layout, other))
         apart = distance / math.sqrt(share)
@@ -281,15 +281,15 @@ class Loop:
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
         beyond = estimate / distance if distance > 0.0 else 1.0
-        return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
+        return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
-    def restated(self, found: Compared, gaps: Iterable[FloatArray]) -> Compared:
+    def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
         self.sensitivities += [found.sensitivity] * 2
         apart = self._relative(found.fit_layout, gaps)
         return self._magnified(replace(found, estimate=found.extrapolation * apart))
 
-    def _with_richer_cells(self, fit: Fit) -> Compared | None:
+    def _with_richer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
         richer = self.fitter.richer()
         if richer is None:
@@ -297,9 +297,9 @@ class Loop:
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
         estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
+        return Comparison(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
 
-    def _unmet(self, found: Compared) -> str:
+    def _unmet(self, found: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
         fit, other = found.fit, found.better
         if not math.isfinite(found.estimate):
@@ -327,7 +327,7 @@ class Loop:
             return ""
         return "A source, a coefficient or a condition has features that are narrower than the smallest cells."
 
-    def limit(self, found: Compared) -> Stop | None:
+    def limit(self, found: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
         if self._is_flawed(found):
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
@@ -345,14 +345,14 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
         return None
 
-    def _is_flawed(self, found: Compared) -> bool:
+    def _is_flawed(self, found: Comparison) -> bool:
         """Return whether the problem is to blame, asked once, where nothing is known of a sensitive solution."""
         lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
         if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
             self._early = self.solution(found, found.estimate, Status.STALLED, "")
         return self._early is not None and self._early.status == Status.ILL_POSED
 
-    def cost(self, found: Compared) -> Cost:
+    def cost(self, found: Comparison) -> Cost:
         """Return the cost of the next tree."""
         wanted = self.marker.wanted(found.latest, field_sizes(found.fit_layout, found.fit))
         return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
@@ -372,11 +372,11 @@ class Loop:
 
     def unfinished(self, layout: Layout, fit: Fit, words: str) -> Solution:
         """Return a solution that could not be compared with another, with the reason."""
-        own = Compared(fit, layout, fit, layout, math.inf, 1.0)
+        own = Comparison(fit, layout, fit, layout, math.inf, 1.0)
         words = f"{words} Its error was not estimated."
         return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
-    def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
+    def solution(self, found: Comparison, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its stages and the verdict."""
         self.reported, message = found, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed

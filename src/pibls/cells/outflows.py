@@ -155,7 +155,7 @@ class Outflows:
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
         """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
-        if self.flux.laws.of(part, face, number, order) is not None:
+        if self.flux.laws.side(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if self.flux.is_flux(face, number, order):
             share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)

@@ -13,10 +13,10 @@ import numpy as np
 from pibls.cells.branches import Branch
 from pibls.cells.compiled_leaves import IntArray, Leaves
 from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.local import by_singularity
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import Overlay
 from pibls.cells.parts import CellPart
 from pibls.cells.solve import REFINEMENTS, Fit, TreeSolver
@@ -27,7 +27,7 @@ from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
 __all__ = ["PreparedPair", "PreparedTree", "units_of"]
 
-Values = Callable[[Stated], FloatArray]
+Values = Callable[[PlacedStatement], FloatArray]
 """Returns the sources of a statement at its points, one column per right-hand side."""
 
 
@@ -51,7 +51,7 @@ class _Equations:
     factors: FloatArray | None
 
     @classmethod
-    def of(cls, leaves: Leaves, solver: TreeSolver, starts: dict[Stated, int]) -> _Equations:
+    def of(cls, leaves: Leaves, solver: TreeSolver, starts: dict[PlacedStatement, int]) -> _Equations:
         """Collect the equations of parts, from the number of the first point of each."""
         known = {branch: solver.local.part_rows(branch.sample) for _, _, branch in leaves.branches}
         points = {
@@ -155,7 +155,7 @@ class PreparedTree:
     def _conditioned(self, values: Values) -> tuple[Vectors, Solved] | None:
         """Return loads and unknowns for given conditions and zero sources; None if the factors are not accurate."""
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             del part
             return 0.0 * values(own) if id(own.statement.form) in self.points else values(own)
 
@@ -172,7 +172,7 @@ class PreparedTree:
         )
         tree, first = self._tree, self._loads(sources)
         unknowns, each = tree.solved(first)
-        change = tree.solved(tree.left(tree.completed(first), each), unknowns)
+        change = tree.solved(tree.residuals(tree.completed(first), each), unknowns)
         return tree.ratio(change[1], each) <= SLIGHT * self.tol
 
     def _loads(self, sources: FloatArray) -> Vectors:
@@ -184,7 +184,7 @@ class PreparedTree:
         """Return the unknowns for given loads, from a start close to them; None if refinement does not contract."""
         tree, found = self._tree, start
         for _ in range(REFINEMENTS):
-            change = tree.solved(tree.left(loads, found[1]), found[0])
+            change = tree.solved(tree.residuals(loads, found[1]), found[0])
             if not (ratio := tree.ratio(change[1], found[1])) < NEGLIGIBLE:
                 return None
             found = found[0] + change[0], _sum(found[1], change[1])
@@ -207,7 +207,7 @@ class PreparedTree:
         found = start if self._is_exact else self._refined(every, start)
         if found is None:
             return None
-        return self._made(found[1], [np.sqrt((own * own).sum(axis=1)) for own in tree.left(every, found[1])])
+        return self._made(found[1], [np.sqrt((own * own).sum(axis=1)) for own in tree.residuals(every, found[1])])
 
     def _made(self, found: Vectors, left: Vectors) -> Fit:
         """Return unknowns as weights of parts, and their residuals."""
@@ -246,7 +246,7 @@ class PreparedPair:
     two: PreparedTree
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> PreparedPair:
+    def of(cls, found: Comparison, fitter: LinearFitter, tol: float) -> PreparedPair:
         """Prepare the trees of a comparison for a tolerance, with the factors of the fitter that made it."""
         pairs = (found.better_layout, found.better.root), (found.fit_layout, found.fit.root)
         two, one = (PreparedTree(fitter.solver_of(layout), root, tol) for layout, root in pairs)
@@ -288,7 +288,7 @@ class PreparedPair:
         if all(new.keys() <= forms.keys() for new in changed):
             return self.one.fit(found[0]), self.two.fit(found[1])
 
-        def values_of(own: Stated) -> FloatArray:
+        def values_of(own: PlacedStatement) -> FloatArray:
             form = id(own.statement.form)
             each = (
                 new[form].source_function(own.points, own.normals) if form in new else own.source for new in changed

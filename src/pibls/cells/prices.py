@@ -8,7 +8,7 @@ from typing import Any
 
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Comparison
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.refinement import Cost, Course
@@ -59,7 +59,7 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     return cheaper and marker.seems_smooth(fit, sizes)
 
 
-def next_cost(fitter: Fitter, course: Course[Any], found: Compared, wanted: int, *, is_smooth: bool) -> Cost:
+def next_cost(fitter: Fitter, course: Course[Any], found: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
     times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
     fit = found.latest

@@ -144,7 +144,7 @@ class TreeSolver:
     def prepare(self, root: Cell) -> Fit:
         """Factorise a tree, and return its parts without a solution."""
         joined = self.branches.work
-        self._root, self._branches = root, self.branches.of(root)
+        self._root, self._branches = root, self.branches.of_tree(root)
         self._tree = self._factorised(self._factors) if self._branches else None
         parts = tuple(branch.sample for branch in self._branches if not branch.halves)
         if self.branches.work > joined:
@@ -192,12 +192,12 @@ class TreeSolver:
         assert self._tree is not None
         loads = given(self._tree)
         solved = self._tree.solved(loads)
-        return solved, self._tree.left(loads, solved)
+        return solved, self._tree.residuals(loads, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
         """Factorise the last tree; None if Gram matrices fail. A tree too large for a device is factorised in NumPy."""
         try:
-            return factors.of(self._branches, self.branches.total)
+            return factors.factorised(self._branches, self.branches.total)
         except DependentError:
             return None
         except RuntimeError as error:
@@ -221,7 +221,7 @@ class TreeSolver:
         # Gram matrices cannot represent large sensitivities, which the rows verify.
         if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
-            left = tree.left(nothing(tree), unknowns).values()
+            left = tree.residuals(nothing(tree), unknowns).values()
             sums = tree.counts[:, :, None] * to_host(unknowns.sums)
             missed = sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
             found = max(found, math.sqrt(self.square(unknowns) / max(missed, sys.float_info.min) / tree.count))
@@ -241,7 +241,7 @@ class TreeSolver:
         for _ in range(ITERATIONS):
             unknowns = self._iterated(tree, unknowns)
         for _ in range(ITERATIONS):
-            unknowns = unknowns.changed(tree.solved(tree.left(nothing(tree), unknowns), unknowns.sums))
+            unknowns = unknowns.changed(tree.solved(tree.residuals(nothing(tree), unknowns), unknowns.sums))
         return unknowns
 
     def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
@@ -303,13 +303,13 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
         found = tree.solved(loads)
     except DependentError:
         return None
-    left = tree.left(loads, found)
+    left = tree.residuals(loads, found)
     for _ in range(REFINEMENTS):
         change, ratio = tree.correction(left, found)
         if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
             return None
         found = found.changed(change)
-        left = tree.left(loads, found)
+        left = tree.residuals(loads, found)
         # The next change is about the square of this one, which is rounding.
         if ratio < math.sqrt(sys.float_info.epsilon):
             break

@@ -32,7 +32,17 @@ from pibls.solvers.elimination import Elimination, Front, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
-__all__ = ["Path", "TreeRecipe", "TreeSetting", "Subtree", "Told", "Values", "at_path", "elimination_of", "splits_of"]
+__all__ = [
+    "Path",
+    "TreeRecipe",
+    "TreeSetting",
+    "Subtree",
+    "SubtreeReport",
+    "Values",
+    "at_path",
+    "elimination_of",
+    "splits_of",
+]
 
 Path = tuple[int, ...]
 """The way from the root to a cell: the number of a half at every split."""
@@ -65,7 +75,7 @@ class TreeRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class SubtreeReport:
     """The front of a subtree, and all that the rest of the tree must know of it.
 
     Attributes
@@ -152,7 +162,7 @@ class Subtree:
     solver: TreeSolver
     branches: list[Branch]
     tree: FactoredTree
-    told: Told
+    told: SubtreeReport
 
     @classmethod
     def made(cls, recipe: TreeRecipe, path: Path) -> Subtree:
@@ -162,8 +172,8 @@ class Subtree:
             root = home.tree(recipe.splits)
             solver, factors = home.solver(path, recipe.paths)
             before = solver.local.work, solver.branches.work
-            branches = solver.branches.of(root, at_path(root, path))
-            tree = factors[recipe.rotations].of(branches, solver.branches.total, whole=False)
+            branches = solver.branches.of_tree(root, at_path(root, path))
+            tree = factors[recipe.rotations].factorised(branches, solver.branches.total, whole=False)
             solver.local.keep([branch.sample for branch in branches if not branch.halves])
             work = solver.local.work - before[0], solver.branches.work - before[1]
             return cls(recipe, path, home, solver, branches, tree, _told(solver, branches, tree, work))
@@ -187,14 +197,14 @@ class Subtree:
     def right_hand_sides(self, values: Values | None, *, zero: bool) -> dict[Batch, Load]:
         """Return the right-hand sides, or zero ones, less the rows times unknowns."""
         given = nothing(self.tree) if zero else self.tree.loads
-        return given if values is None else self.tree.left(given, self.unknowns(values))
+        return given if values is None else self.tree.residuals(given, self.unknowns(values))
 
 
 Risen = tuple[list[FloatArray], FloatArray]
 """Right-hand sides of the batches of a subtree, and of its front."""
 
 
-def told(subtree: Subtree) -> Told:
+def told(subtree: Subtree) -> SubtreeReport:
     """Return the front of a subtree, and all that the rest must know of it."""
     return subtree.told
 
@@ -313,10 +323,10 @@ def _raised(subtree: Subtree, lifted: Any, sums: FloatArray | None) -> Risen:
     return [rights[batch] for batch in subtree.tree.batches], front
 
 
-def _told(solver: TreeSolver, branches: list[Branch], tree: FactoredTree, work: tuple[float, float]) -> Told:
+def _told(solver: TreeSolver, branches: list[Branch], tree: FactoredTree, work: tuple[float, float]) -> SubtreeReport:
     top, names = tree.top, _Names(solver)
     parts = [branch.sample for branch in branches if not branch.halves]
-    return Told(
+    return SubtreeReport(
         tree.last.front,
         tuple(names.of(place) for place in top.shared),
         top.sizes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Sources, Term, Wanted, indices_of, power
+from pibls.cells.evaluation import RowRequest, Sources, Term, indices_of, power
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.problem import Opposite
@@ -29,10 +29,10 @@ class Traces:
     _known: dict[Any, FloatArray] = field(default_factory=dict)
     _units: dict[Face, FloatArray] = field(default_factory=dict)
 
-    def of(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
+    def rows_on(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
         """Return the trace coefficients on faces of all terms that are continuous there, as rows, for each part."""
         found = {pair: self._known[pair] for pair in pairs if pair in self._known}
-        wanted: dict[tuple[CellPart, Face], tuple[Wanted, list[float]]] = {}
+        wanted: dict[tuple[CellPart, Face], tuple[RowRequest, list[float]]] = {}
         for pair in pairs:
             if pair not in found:
                 made = self._made(*pair)
@@ -40,7 +40,7 @@ class Traces:
                     found[pair] = made
                 else:
                     wanted[pair] = made
-        blocks = self.rows.at([own for own, _ in wanted.values()])
+        blocks = self.rows.requested([own for own, _ in wanted.values()])
         for (pair, (_, scales)), own in zip(wanted.items(), blocks, strict=True):
             scaled = (scale * block for scale, block in zip(scales, own, strict=True))
             found[pair] = np.vstack([np.empty((0, self.rows.width)), *scaled])
@@ -50,7 +50,7 @@ class Traces:
             self._known.update({pair: own for pair, own in found.items() if plain[pair[1]]})
         return [found[pair] for pair in pairs]
 
-    def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[Wanted, list[float]]:
+    def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[RowRequest, list[float]]:
         """Return the rows of a part on a face; where functions have to be evaluated, how to make them, and scales."""
         X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.balance(part)[1]
         wanted = self.shared(face)
@@ -58,7 +58,7 @@ class Traces:
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
             return self._whole(part, face, terms, units, scales)
-        return Wanted(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
+        return RowRequest(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
 
     def projected(self, part: CellPart, face: Face, terms: list[Term]) -> FloatArray:
         """Return the coefficients on a face of a sum of derivatives of fields, as rows."""
@@ -66,7 +66,7 @@ class Traces:
         if face.whole:
             return self._whole(part, face, [terms], units, [1.0])
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        return self.rows.at([Wanted(part, self.on_side(part, face), [terms], units, polynomials)])[0][0]
+        return self.rows.requested([RowRequest(part, self.on_side(part, face), [terms], units, polynomials)])[0][0]
 
     def _whole(
         self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]

@@ -10,7 +10,7 @@ import sympy as sp
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.evaluation import Sources, Stated, power
+from pibls.cells.evaluation import PlacedStatement, Sources, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.repeated import Lifted, Repeated
@@ -67,7 +67,7 @@ class _Factors:
     def _given(self, times: FloatArray, weights: FloatArray) -> Sources:
         """Return data at times, in combinations."""
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             del part
             past = self.pasts.get(id(own.statement.form))
             if past is None or past.varying is not None or past.form.source == 0:
@@ -212,7 +212,7 @@ class CellStages:
         orders, size = max(self.resolvent.orders), self.layout.reference.size
         fields = len(self.resolvent.orders)
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             found = np.zeros((len(own.points), orders, fields, size))
             past = pasts.get(id(own.statement.form))
             terms = () if past is None else past.terms

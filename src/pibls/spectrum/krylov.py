@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
@@ -133,7 +133,7 @@ class _Arnoldi:
         phases = rng.uniform(0.0, 2.0 * np.pi, count)
         signs = {id(s.form): rng.standard_normal(count) for s in layout.problem.statements}
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             held = signs.get(id(own.statement.form))
             if held is None:
                 return np.zeros((len(own.points), count + self._known(near)))
@@ -156,7 +156,7 @@ class _Arnoldi:
     def _known(self, near: Modes | None) -> int:
         return 0 if near is None else near.network.size // self.fields
 
-    def _seen(self, near: Modes, own: Stated, part: CellPart) -> FloatArray:
+    def _seen(self, near: Modes, own: PlacedStatement, part: CellPart) -> FloatArray:
         """Return the terms of a statement with the eigenvalue, for functions on another tree, as columns."""
         _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
         terms = once or twice
@@ -189,7 +189,7 @@ class _Arnoldi:
         """
         layout, fields = self.linear.layout, self.fields
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             plain, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
             every = functions[:, self.numbers[part]]
             here = every[:, :fields]
