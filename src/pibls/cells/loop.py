@@ -276,12 +276,20 @@ class Loop:
         # The selected cells that were not split contribute to the error, too.
         distance = self._relative(layout, distances(layout, fit, layout, other))
         apart = distance / math.sqrt(share)
-        # The error after the next tree is assumed to fall as before.
-        fall = apart / self._apart if self._apart > 0 else 0.0
-        self._falls = [*self._falls, fall] if self._apart > 0 else []
-        self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
+        before = self.course.comparisons[-1:]
+        estimate = self._foreseen(apart, continues=any(own.better_layout is own.fit_layout for own in before))
         beyond = estimate / distance if distance > 0.0 else 1.0
         return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
+
+    def _foreseen(self, apart: float, *, continues: bool) -> float:
+        """Return the error of a solution from its distance to a better one.
+
+        The errors of further solutions are assumed to fall as distances did, if this comparison ``continues`` the last.
+        """
+        continues = continues and self._apart > 0.0
+        fall = apart / self._apart if continues else 0.0
+        self._apart, self._falls = apart, [*self._falls, fall] if continues else []
+        return extrapolated(apart, fall, FALLS)
 
     def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
@@ -295,9 +303,10 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart, self._falls = 0.0, []
-        estimate = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        return Comparison(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity())
+        apart = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
+        estimate = self._foreseen(apart, continues=any(own.better is fit for own in self.course.comparisons[-1:]))
+        beyond = estimate / apart if apart > 0.0 else 1.0
+        return Comparison(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity(), beyond)
 
     def _unmet(self, found: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
