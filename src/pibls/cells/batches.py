@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.branches import Branch
-from pibls.cells.factored_tree import Batch, FactoredTree, halves_counts
+from pibls.cells.factored_tree import Batch, FactoredTree, weights_of_halves
 from pibls.cells.part_systems import LocalSystem, StackMember
 from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem
 from pibls.solvers.inputs import to_host
@@ -68,7 +68,7 @@ class Factors:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
         front = top.taken([number])
-        last = self.elimination.last(front, branches[-1].counts) if whole else Factor.of_front(front)
+        last = self.elimination.last(front, branches[-1].sum_weights) if whole else Factor.of_front(front)
         return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
@@ -127,7 +127,7 @@ class Factors:
         """Yield the batches of unions of one level."""
         missing: dict[int, Branch] = {}
         for branch in branches:
-            key = (branch.join, *((tokens[half], half.counts.tobytes()) for half in branch.halves))
+            key = (branch.join, *((tokens[half], half.sum_weights.tobytes()) for half in branch.halves))
             token = tokens[branch] = self._token(key, before[1])
             if token in before[0]:
                 self._known[token] = before[0][token]
@@ -137,7 +137,7 @@ class Factors:
         for some in self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
             join = some[0][1].join
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
-            counts = halves_counts([own for _, own in some], self.elimination.device)
+            counts = weights_of_halves([own for _, own in some], self.elimination.device)
             factor = self.elimination.joined(one, two, join, counts)
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
         placed = [(branch, self._known[tokens[branch]]) for branch in branches]

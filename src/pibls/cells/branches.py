@@ -37,9 +37,9 @@ class Branch:
         The places (faces, coarse sides and links) where it shares unknowns with other branches, and how many in each.
     at
         Numbers of its shared unknowns, in the numbering of the whole tree.
-    sample
+    part
         Its part, or for a union one of its parts.
-    counts
+    sum_weights
         Weights of its balance sums in least squares.
     ends
         Lowest and highest corner of its bounding box.
@@ -59,8 +59,8 @@ class Branch:
     shared: tuple[Any, ...]
     sizes: tuple[int, ...]
     at: IntArray
-    sample: CellPart
-    counts: FloatArray
+    part: CellPart
+    sum_weights: FloatArray
     ends: tuple[FloatArray, FloatArray]
     part_counts: dict[Any, int]
     inner: tuple[Any, ...] = ()
@@ -115,7 +115,7 @@ class Branches:
         found = [self._known[part] for part in parts]
         if len(found) < 2:
             return found
-        numbers = {branch.sample: number for number, branch in enumerate(found)}
+        numbers = {branch.part: number for number, branch in enumerate(found)}
         order = cheaper(
             within or root,
             lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
@@ -123,7 +123,7 @@ class Branches:
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
             self.rows.balances.count,
         )
-        holders = Counter(place for faces in shared.values() for place in self.local.shared(faces))
+        holders = Counter(place for faces in shared.values() for place in self.local.places(faces))
         return self.joined(found, order, holders, before)
 
     def joined(
@@ -144,18 +144,18 @@ class Branches:
         new: dict[CellPart, tuple[Any, ...]] = {}
         for part, faces in held.items():
             known = before.get(part)
-            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.shared(faces)):
+            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.places(faces)):
                 new[part] = tuple(faces)
             else:
                 self._known[part] = known
         for part, (system, own) in zip(new, self.local.systems(new), strict=True):
-            shared = self.local.shared(own)
+            shared = self.local.places(own)
             made = self._known[part] = Branch(
                 shared,
                 system.sizes,
                 self.numbered(shared, system.sizes),
                 part,
-                self.local.counts(part, part.cell.size),
+                self.local.sum_weights(part, part.cell.size),
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
@@ -191,8 +191,8 @@ class Branches:
             rest,
             tuple(sizes[place] for place in rest),
             at[join.gone + sums :],
-            one.sample,
-            self.local.counts(one.sample, ends[1] - ends[0]),
+            one.part,
+            self.local.sum_weights(one.part, ends[1] - ends[0]),
             ends,
             part_counts,
             inner,
@@ -213,11 +213,13 @@ class Branches:
             left = sum(size for place, size in sizes.items() if place not in inner)
             shared, others = [], []
             for own in (one, two):
-                first = dict(zip(own.shared, (len(own.counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
+                first = dict(
+                    zip(own.shared, (len(own.sum_weights) + np.cumsum([0, *own.sizes])).tolist(), strict=False)
+                )
                 shared.append(_ranges([(first[place], sizes[place]) for place in inner]))
-                nowhere = -1 - len(own.counts) - own.width
+                nowhere = -1 - len(own.sum_weights) - own.width
                 others.append(_ranges([(starts.get(place, nowhere), sizes[place]) for place in own.shared]))
-            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, len(one.counts))
+            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, len(one.sum_weights))
         return self._joins[key]
 
 

@@ -83,7 +83,7 @@ class ClusterWorkers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _RemoteSubtree:
     """A subtree on its worker."""
 
     owner: str
@@ -105,7 +105,7 @@ class _FarTree:
     """A factorised tree: subtrees on workers, and the branches above them here."""
 
     crew: ClusterWorkers
-    pieces: list[_Piece]
+    pieces: list[_RemoteSubtree]
     tree: FactoredTree
     count: int
 
@@ -146,7 +146,7 @@ class _FarTree:
         fronts = self.crew.gathered(sent)
         none = np.empty((1, 0, fronts[0].shape[2]))
         lifted = {batch: (none, front) for batch, front in zip(self.batches, fronts, strict=True)}
-        return self.lowered(risen, self.tree.up(lifted, None if before is None else before.sums), before)
+        return self.lowered(risen, self.tree.solved_from(lifted, None if before is None else before.sums), before)
 
     def lowered(
         self, risen: list[Any], found: Unknowns, before: _Unknowns | None, *, probing: bool = False
@@ -183,7 +183,7 @@ class _FarTree:
 
     def missed(self, unknowns: _Unknowns) -> float:
         """Return the squared norm of all rows and balance sums times unknowns."""
-        above = (self.tree.counts[:, :, None] * unknowns.sums)[len(self.pieces) :]
+        above = (self.tree.sum_weights[:, :, None] * unknowns.sums)[len(self.pieces) :]
         return math.fsum([*self.gathered(subtrees.missed, unknowns.values), float(np.square(above).sum())])
 
     def weights(self, unknowns: _Unknowns) -> tuple[dict[CellPart, FloatArray], dict[CellPart, float]]:
@@ -312,7 +312,7 @@ class ClusterSolver(TreeSolver):
         return _FarTree(
             crew,
             [
-                _Piece(self._owners[path], future, every[path], own.numbers)
+                _RemoteSubtree(self._owners[path], future, every[path], own.numbers)
                 for path, future, own in zip(paths, made, told, strict=True)
             ],
             tree,
@@ -344,8 +344,8 @@ def _branch(branches: Branches, told: SubtreeReport, parts: tuple[CellPart, ...]
     """Return a subtree as a branch that is factorised elsewhere."""
     counts = dict(zip(told.places, told.part_counts, strict=True))
     at = branches.numbered(told.places, told.sizes)
-    units = np.ones(len(told.counts) + len(at))
-    return Branch(told.places, told.sizes, at, parts[told.sample], told.counts, told.ends, counts, units=units)
+    units = np.ones(len(told.sum_weights) + len(at))
+    return Branch(told.places, told.sizes, at, parts[told.part], told.sum_weights, told.ends, counts, units=units)
 
 
 def _cut(root: Cell, count: Callable[[Cell], int], wanted: int) -> dict[Path, int]:

@@ -74,7 +74,7 @@ class Leaves:
             for column, branch in enumerate(branches):
                 units[number, :, column], shifts[number, column] = branch.units, branch.shift
                 scales[number, :, column] = branch.weight**2 * branch.units
-                at[number, :, column], whole[number, 0, column] = numbers[branch], branch.sample.whole
+                at[number, :, column], whole[number, 0, column] = numbers[branch], branch.part.whole
         slots: list[list[Branch | None]] = [[*own, *[None] * (shape[2] - len(own))] for own in every]
         fronts = start + np.arange(at.size).reshape(shape)
         turned = [batch.factor for batch in batches if isinstance(batch.factor, Rotated | Turned)]

@@ -36,7 +36,7 @@ class Unions:
         The matrices from right-hand sides to unknowns and fronts, and from unknowns of the union to eliminated ones.
     at, inner, sums, halves
         Numbers of the unknowns of the union, of those that it eliminates, of its sums, and of the sums of its halves.
-    counts
+    sum_weights
         Squared weights of the balance sums of both halves.
     fronts
         Numbers of the entries of its fronts.
@@ -51,7 +51,7 @@ class Unions:
     inner: IntArray
     sums: IntArray
     halves: tuple[IntArray, IntArray]
-    counts: tuple[FloatArray, FloatArray]
+    sum_weights: tuple[FloatArray, FloatArray]
     fronts: IntArray
 
     @classmethod
@@ -80,7 +80,7 @@ class Unions:
                 one[number], two[number] = tree.shared[lower][:sums], tree.shared[upper][:sums]
                 inner[number, : join.gone] = np.concatenate([two[number], branch.inner_at])
                 for weights, half in zip(counts, branch.halves, strict=True):
-                    weights[number, :, 0] = np.square(half.counts)
+                    weights[number, :, 0] = np.square(half.sum_weights)
                 tree.fronts[branch] = start + number * left + np.arange(join.left)
                 number += 1
         fronts = start + np.arange(count * left).reshape(count, left)
@@ -93,7 +93,7 @@ class Unions:
         right += fronts.take(self.second, axis=0)
         right[:, :sums] -= fronts.take(self.turned, axis=0)
         if given is not None:  # the values given to sums are minus those that there are
-            own, other = (weights * given[at] for weights, at in zip(self.counts, self.halves, strict=True))
+            own, other = (weights * given[at] for weights, at in zip(self.sum_weights, self.halves, strict=True))
             right[:, gone : gone + sums] -= own
             right[:, :sums] += own - other
         found = self.up @ right[:, :gone]
@@ -161,7 +161,7 @@ class CompiledTree:
         """Write a factorised tree as stacks of matrices."""
         groups = defaultdict[tuple[int, ...], list[Batch]](list)
         levels = defaultdict[int, list[Batch]](list)
-        numbers, count = Numbering({}, {}), len(tree.top.counts)
+        numbers, count = Numbering({}, {}), len(tree.top.sum_weights)
         for batch in tree.batches:
             for branch in batch.branches:
                 sums = tree.total + count * len(numbers.shared) + np.arange(count)
@@ -207,7 +207,7 @@ class CompiledTree:
         rights = [level.raise_fronts(fronts, given) for level in self.levels]
         right = fronts[self.last]
         if given is not None:
-            right = right - np.square(self.tree.top.counts)[:, None] * given[self.sums]
+            right = right - np.square(self.tree.top.sum_weights)[:, None] * given[self.sums]
         unknowns[self.sums] = self.top @ right
         for level, own in zip(reversed(self.levels), reversed(rights), strict=True):
             level.fill(unknowns, own)

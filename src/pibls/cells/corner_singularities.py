@@ -93,7 +93,7 @@ class CornerSingularity:
         """Return the trace coefficients of the functions on a face, in the order of the trace rows."""
         unit, depth = rows.traces.units(face), face.thickness
         found = []
-        for number, order in rows.traces.shared(face):
+        for number, order in rows.traces.continuous_across(face):
             terms = rows.flux.shared_terms(part, face, number, order)
             values = sum(np.reshape(v, (-1, 1)) * self.values(part, face.points, index) for _, index, v in terms)
             scale = np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number]

@@ -109,7 +109,7 @@ class DataRoughness:
                     found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
         return [self._done[cell] for cell in cells]
 
-    def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
+    def search_postponed(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the same after all postponed searches, for cells that stay: visible roughness may hide more."""
         found = self.measured(cells)
         for own in found:

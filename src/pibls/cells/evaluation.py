@@ -161,7 +161,7 @@ class Evaluation:
 
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part, at given points or at the part's own."""
-        return self.layout.nodes(part, part.points if X is None else X, indices)
+        return self.layout.functions_at(part, part.points if X is None else X, indices)
 
     def lowered_at(self, statement: Statement, places: Sequence[Place]) -> list[tuple[list[Term], FloatArray]]:
         """Return the terms and the source of a statement in many places; if it is linear, it is evaluated once."""

@@ -126,7 +126,7 @@ class Fluxes:
 
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
-        return not any(self.is_flux(face, *block) for block in self.rows.traces.shared(face))
+        return not any(self.is_flux(face, *block) for block in self.rows.traces.continuous_across(face))
 
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.

@@ -92,7 +92,9 @@ class Layout:
         middles = self.tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
         return [c for c, own in zip(cells, middles, strict=True) if own or any(self.tree_domain.pieces(c).values())]
 
-    def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+    def functions_at(
+        self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
         if part.whole:
             own = X is part.points
@@ -109,7 +111,7 @@ class Layout:
         few = math.comb(max(self.reference.degree - 2, 1) + len(zero), len(zero))
 
         def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            values = self.nodes(part, part.points, [zero])[zero][:, :few]
+            values = self.functions_at(part, part.points, [zero])[zero][:, :few]
             return {zero: np.linalg.qr(values * np.sqrt(part.weights)[:, None])[0]}
 
         return self._memory.recalled(("lower", part), [zero], made)[zero]
@@ -122,7 +124,7 @@ class Layout:
         zero = (0,) * self.reference.dimension
 
         def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            values = self.nodes(part, part.points, [zero])[zero]
+            values = self.functions_at(part, part.points, [zero])[zero]
             return {zero: np.asarray(np.linalg.qr(values * np.sqrt(part.weights)[:, None], mode="r"))}
 
         return self._memory.recalled(("triangle", part), [zero], made)[zero]

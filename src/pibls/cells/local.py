@@ -53,10 +53,10 @@ class CoarseSide:
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
         """Return the matrix from the unknowns of the side to the trace coefficients on one of its faces."""
-        part, wanted = self.part, rows.traces.shared(face)
+        part, wanted = self.part, rows.traces.continuous_across(face)
         others = np.arange(len(part.half)) != self.axis
         share = np.sqrt(face.area / np.prod(2 * part.half[others]))
-        common = share * rows.layout.face_finder.common(
+        common = share * rows.layout.face_finder.nested_basis(
             (face.points[:, others] - part.center[others]) / part.half[others]
         )
         ratio = face.thickness / (2.0 * part.half[self.axis])
@@ -88,7 +88,7 @@ class LocalSystems:
         """Forget the rows of all parts except the given ones."""
         self._made = {part: self._made[part] for part in parts}
 
-    def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
+    def places(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
         return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
 
@@ -197,7 +197,7 @@ class LocalSystems:
             for face in faces
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
-        shared = self.shared(alike)
+        shared = self.places(alike)
         return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
     def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -215,7 +215,7 @@ class LocalSystems:
 
     def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> PartFrame:
         """Return the frame of a part, given its rows on faces."""
-        rows, shared = self._made[part], self.shared(faces)
+        rows, shared = self._made[part], self.places(faces)
         carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
         known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
@@ -338,7 +338,7 @@ class LocalSystems:
             self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
         return self.unit
 
-    def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
+    def sum_weights(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box.
 
         By its effect inside the box a sum would count little. What it does to the rest of the domain may be many times

@@ -135,7 +135,7 @@ class Loop:
         grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
+    def _fit_on_finer_tree(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that were split."""
         most, layout = room(self.fitter, self.course, fit, times), self.fitter.layout
         if self.splitting is not None:
@@ -173,14 +173,14 @@ class Loop:
 
     def finer(self, found: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
-        if self._wants_digits():
+        if self._enrich_if_sensitive():
             return self.fitter.fit(found.fit.root, found.fit)
         sizes = field_sizes(found.fit_layout, found.fit)
-        if self._accepts(found, sizes):
+        if self._continue_from_better(found, sizes):
             return found.better
-        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
+        return self._fit_on_finer_tree(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
 
-    def _wants_digits(self) -> bool:
+    def _enrich_if_sensitive(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
         magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), STRONGEST)
@@ -198,7 +198,9 @@ class Loop:
             return last
         if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
-        apart = self._relative(best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit))
+        apart = self._recorded_distance(
+            best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit)
+        )
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
@@ -220,7 +222,7 @@ class Loop:
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
-    def _accepts(self, found: Comparison, sizes: FloatArray) -> bool:
+    def _continue_from_better(self, found: Comparison, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
@@ -270,11 +272,11 @@ class Loop:
 
     def _with_more_cells(self, fit: Fit) -> Comparison:
         layout = self.fitter.layout
-        other, share = self._more_cells(fit, field_sizes(layout, fit), self._goal(self._expected()))
+        other, share = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
         if share == 0.0:  # no cell could be split
             return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
-        distance = self._relative(layout, distances(layout, fit, layout, other))
+        distance = self._recorded_distance(layout, distances(layout, fit, layout, other))
         apart = distance / math.sqrt(share)
         before = self.course.comparisons[-1:]
         estimate = self._foreseen(apart, continues=any(own.better_layout is own.fit_layout for own in before))
@@ -294,7 +296,7 @@ class Loop:
     def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
         self.sensitivities += [found.sensitivity] * 2
-        apart = self._relative(found.fit_layout, gaps)
+        apart = self._recorded_distance(found.fit_layout, gaps)
         return self._magnified(replace(found, estimate=found.extrapolation * apart))
 
     def _with_richer_cells(self, fit: Fit) -> Comparison | None:
@@ -303,7 +305,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        apart = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
+        apart = self._recorded_distance(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
         estimate = self._foreseen(apart, continues=any(own.better is fit for own in self.course.comparisons[-1:]))
         beyond = estimate / apart if apart > 0.0 else 1.0
         return Comparison(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity(), beyond)
@@ -338,7 +340,7 @@ class Loop:
 
     def limit(self, found: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
-        if self._is_flawed(found):
+        if self._shows_a_flaw(found):
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
             seen = 1.0 / min(self.sensitivities[-2:])
@@ -354,7 +356,7 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
         return None
 
-    def _is_flawed(self, found: Comparison) -> bool:
+    def _shows_a_flaw(self, found: Comparison) -> bool:
         """Return whether the problem is to blame, asked once, where nothing is known of a sensitive solution."""
         lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
         if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
@@ -372,7 +374,7 @@ class Loop:
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
 
-    def _relative(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
+    def _recorded_distance(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
         """Return a distance relative to the size of the solution, and record the largest distance at a point."""
         apart, size, peak = gaps
         scale = field_scales(layout.problem, size)

@@ -53,7 +53,7 @@ class _Equations:
     @classmethod
     def of(cls, leaves: Leaves, solver: TreeSolver, starts: dict[PlacedStatement, int]) -> _Equations:
         """Collect the equations of parts, from the number of the first point of each."""
-        known = {branch: solver.local.part_rows(branch.sample) for _, _, branch in leaves.branches}
+        known = {branch: solver.local.part_rows(branch.part) for _, _, branch in leaves.branches}
         points = {
             branch: np.concatenate([starts[own] + np.arange(len(own.points)) for own in rows.stated_equations])
             for branch, rows in known.items()
@@ -66,8 +66,8 @@ class _Equations:
             at[number, :count, column] = points[branch]
             weights[number, :count, column] = -np.concatenate([own.factors for own in rows.stated_equations])
             each = np.split(np.eye(count), np.cumsum([len(own.points) for own in rows.stated_equations])[:-1])
-            tested = rows.balances.integrated(branch.sample, each)
-            sums[number, :, :count, column] = -solver.local.stiffness(branch.sample) * tested
+            tested = rows.balances.integrated(branch.part, each)
+            sums[number, :, :count, column] = -solver.local.stiffness(branch.part) * tested
         first = [known[own[0]].factor for own in leaves.slots if own[0] is not None]
         if first[0] is None:
             return cls(at, weights, sums, None)
@@ -114,7 +114,7 @@ class PreparedTree:
 
     def __post_init__(self) -> None:
         self._tree = CompiledTree.of(self.solver.factored(self.root))
-        rows = {branch: self.solver.local.part_rows(branch.sample) for branch in self._branches}
+        rows = {branch: self.solver.local.part_rows(branch.part) for branch in self._branches}
         self.stated = [own for branch in self._branches for own in rows[branch].stated_equations]
         ends = np.cumsum([0, *(len(own.points) for own in self.stated)]).tolist()
         starts = dict(zip(self.stated, ends, strict=False))
@@ -125,7 +125,7 @@ class PreparedTree:
     @property
     def parts(self) -> tuple[CellPart, ...]:
         """The parts of the tree."""
-        return tuple(branch.sample for branch in self._branches)
+        return tuple(branch.part for branch in self._branches)
 
     @cached_property
     def _branches(self) -> list[Branch]:
@@ -221,7 +221,7 @@ class PreparedTree:
                 made = weights[number, column]
                 if branch in self._singular:
                     self.solver.add_singularities(branch, self._singular[branch], made, both[number, own:, column])
-                columns[branch.sample], residuals[branch.sample] = made, each[number, column]
+                columns[branch.part], residuals[branch.part] = made, each[number, column]
         return Fit(self.root, tuple(columns), {}, {}, len(columns) * self.solver.rows.width, columns, residuals)
 
 
@@ -234,7 +234,7 @@ def units_of(leaves: Leaves, solver: TreeSolver) -> FloatArray:
     """Return the units of weights, shape (systems, columns, 1, fields)."""
     found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(solver.rows.problem.field_names)))
     for number, column, branch in leaves.branches:
-        found[number, column] = solver.local.part_rows(branch.sample).units / math.sqrt(branch.sample.extent)
+        found[number, column] = solver.local.part_rows(branch.part).units / math.sqrt(branch.part.extent)
     return found
 
 

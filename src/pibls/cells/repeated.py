@@ -116,5 +116,5 @@ def _numbers(leaves: Leaves, numbers: dict[CellPart, int]) -> IntArray:
     """Return the numbers of the parts in each system and column of leaves; −1 where there is none."""
     found = np.full((len(leaves.slots), len(leaves.slots[0])), -1, dtype=np.int64)
     for system, column, branch in leaves.branches:
-        found[system, column] = numbers[branch.sample]
+        found[system, column] = numbers[branch.part]
     return found

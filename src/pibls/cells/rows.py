@@ -27,7 +27,7 @@ from pibls.solvers.combined import Combined
 
 __all__ = ["Rows"]
 
-_EXACT = 1e5
+_EXACT_WEIGHT = 1e5
 _MANY = 4  # distinct normals of a boundary of many flat pieces
 
 
@@ -297,7 +297,9 @@ class Rows(Evaluation):
         key = (part, id(statement))
         if key not in self._factors:
             size = float((self.sizes(found, part.half) * units).max())
-            self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+            self._factors[key] = (
+                statement.weight * (_EXACT_WEIGHT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+            )
         return self._factors[key]
 
     def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> None:
@@ -381,7 +383,7 @@ class Rows(Evaluation):
         if not len(X):
             return np.zeros(self.width), PlacedStatement(statement, X, None, [], weights, weights)
         found, source = self.lowered(statement, part, X, None)
-        factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
+        factor = statement.weight * (_EXACT_WEIGHT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         wanted = RowRequest(part, None if X is part.points else X, [found], units, factor * weights[None])
         return self.requested([wanted])[0][0][0], PlacedStatement(statement, X, None, found, source, factor * weights)
 

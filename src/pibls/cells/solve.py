@@ -27,7 +27,7 @@ from pibls.solvers.inputs import to_host
 from pibls.solvers.rotations import Rotations
 from pibls.solvers.stacks import placed
 
-__all__ = ["ITERATIONS", "REFINEMENTS", "Fit", "TreeSolver", "nothing"]
+__all__ = ["ITERATIONS", "REFINEMENTS", "Fit", "TreeSolver", "zero_loads"]
 
 REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
@@ -146,13 +146,13 @@ class TreeSolver:
         joined = self.branches.work
         self._root, self._branches = root, self.branches.of_tree(root)
         self._tree = self._factorised(self._factors) if self._branches else None
-        parts = tuple(branch.sample for branch in self._branches if not branch.halves)
+        parts = tuple(branch.part for branch in self._branches if not branch.halves)
         if self.branches.work > joined:
             self._last = len(parts), self.branches.work - joined
         self.local.keep(parts)
         return Fit(root, parts, {}, unknowns=len(parts) * self.rows.width)
 
-    def again(self, sources: Sources) -> Fit:
+    def solve_for(self, sources: Sources) -> Fit:
         """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
 
         def given(tree: FactoredTree) -> dict[Batch, Load]:
@@ -165,9 +165,9 @@ class TreeSolver:
         """Return the solutions on the last tree for given loads, as columns."""
         unknowns, left = self._eliminated(given)
         found = {part: own for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
-        every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
+        every = {branch.part: found[branch.part] for branch in self._branches if not branch.halves}
         missed = {
-            branch.sample: root
+            branch.part: root
             for batch, load in left.items()
             for branch, root in zip(batch.branches, np.sqrt(load.squares), strict=True)
         }
@@ -177,7 +177,7 @@ class TreeSolver:
     def loaded(self, branch: Branch, sources: Sources) -> Load:
         """Return the right-hand sides of a part for other sources."""
         assert branch.system is not None
-        return self.local.right_hand_sides(branch.sample, branch.faces, branch.system, sources)
+        return self.local.right_hand_sides(branch.part, branch.faces, branch.system, sources)
 
     def _eliminated(self, given: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
         """Return the unknowns of the last tree for given loads, and the residuals of its rows.
@@ -221,8 +221,8 @@ class TreeSolver:
         # Gram matrices cannot represent large sensitivities, which the rows verify.
         if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
             unknowns = self._least(tree, unknowns)
-            left = tree.residuals(nothing(tree), unknowns).values()
-            sums = tree.counts[:, :, None] * to_host(unknowns.sums)
+            left = tree.residuals(zero_loads(tree), unknowns).values()
+            sums = tree.sum_weights[:, :, None] * to_host(unknowns.sums)
             missed = sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
             found = max(found, math.sqrt(self.square(unknowns) / max(missed, sys.float_info.min) / tree.count))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
@@ -241,7 +241,7 @@ class TreeSolver:
         for _ in range(ITERATIONS):
             unknowns = self._iterated(tree, unknowns)
         for _ in range(ITERATIONS):
-            unknowns = unknowns.changed(tree.solved(tree.residuals(nothing(tree), unknowns), unknowns.sums))
+            unknowns = unknowns.changed(tree.solved(tree.residuals(zero_loads(tree), unknowns), unknowns.sums))
         return unknowns
 
     def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
@@ -251,7 +251,7 @@ class TreeSolver:
         value.
         """
         scale = 1.0 / math.sqrt(max(self.square(unknowns), sys.float_info.min))
-        return tree.up(self.lifted_back(tree, unknowns, scale))
+        return tree.solved_from(self.lifted_back(tree, unknowns, scale))
 
     def lifted_back(self, tree: FactoredTree, unknowns: Unknowns, scale: float) -> dict[Batch, tuple[Any, Any]]:
         """Return the transformed right-hand sides that are the scaled functions of all parts themselves."""
@@ -259,7 +259,7 @@ class TreeSolver:
         for batch, own in unknowns.own.items():
             right, values = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1)), to_host(own)
             for k, branch in enumerate(batch.branches):
-                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.sample, values[k])
+                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.part, values[k])
             lifted[batch] = batch.factor.up(placed(right, tree.elimination.device))
         return lifted
 
@@ -268,13 +268,13 @@ class TreeSolver:
         if part.whole:
             return own
         zero = (0,) * len(part.half)
-        nodes = self.layout.nodes(part, part.points, [zero])[zero][::4]
+        nodes = self.layout.functions_at(part, part.points, [zero])[zero][::4]
         found = (own.reshape(-1, self.layout.reference.size) @ nodes.T) @ nodes
         return np.asarray(found.reshape(-1, 1) * (part.volume / part.extent / len(nodes)))
 
     def weights(self, batch: Batch, unknowns: Unknowns) -> list[tuple[CellPart, FloatArray]]:
         """Return the weights of the parts of a batch, shape (sides, fields, functions)."""
-        parts = [branch.sample for branch in batch.branches]
+        parts = [branch.part for branch in batch.branches]
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])
         own = to_host(unknowns.own[batch]).transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
@@ -290,9 +290,9 @@ class TreeSolver:
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
         for singularity, link in singular.items():
-            key = (singularity, branch.sample)
+            key = (singularity, branch.part)
             if key not in self._projected:
-                self._projected[key] = singularity.projected(self.layout, branch.sample)
+                self._projected[key] = singularity.projected(self.layout, branch.part)
             numbers = others[ends[link] : ends[link] + singularity.size]
             weights += np.tensordot(numbers.T, self._projected[key], axes=1)
 
@@ -316,7 +316,7 @@ def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, di
     return found, left
 
 
-def nothing(tree: FactoredTree) -> dict[Batch, Load]:
+def zero_loads(tree: FactoredTree) -> dict[Batch, Load]:
     """Return zero right-hand sides for all parts."""
     return {
         batch: Load(*(0.0 * own[:, :, :1] for own in (load.equation, load.rows, load.heavy)))

@@ -53,7 +53,7 @@ class Traces:
     def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[RowRequest, list[float]]:
         """Return the rows of a part on a face; where functions have to be evaluated, how to make them, and scales."""
         X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.balance(part)[1]
-        wanted = self.shared(face)
+        wanted = self.continuous_across(face)
         terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
@@ -96,7 +96,7 @@ class Traces:
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
         """Return the right-hand sides of :meth:`of`: those of interface conditions, and the sources of fluxes."""
         step = face.basis.shape[1]
-        wanted = self.shared(face)
+        wanted = self.continuous_across(face)
         found = np.zeros((step * len(wanted), sides))
         for k, block in enumerate(wanted):
             law = self.rows.flux.law(part, face, *block)
@@ -111,7 +111,7 @@ class Traces:
             self._units[face] = np.sqrt(self.rows.balance(face.below)[1] * self.rows.balance(face.above)[1])
         return self._units[face]
 
-    def shared(self, face: Face) -> list[tuple[int, int]]:
+    def continuous_across(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders of derivatives that are continuous across a face."""
         if face.shift:
             return self._periodic[face.axis]

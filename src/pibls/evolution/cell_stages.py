@@ -125,7 +125,7 @@ class CellStages:
     def _rooted(self, part: CellPart) -> FloatArray:
         """Return the functions of a part at its points, times roots of weights."""
         zero = (0,) * len(part.half)
-        return np.asarray(np.sqrt(part.weights)[:, None] * self.layout.nodes(part, part.points, [zero])[zero])
+        return np.asarray(np.sqrt(part.weights)[:, None] * self.layout.functions_at(part, part.points, [zero])[zero])
 
     def sizes(self, weights: FloatArray) -> FloatArray:
         """Return the L2 size of each field, from weights of shape (parts, fields, functions)."""
@@ -216,7 +216,9 @@ class CellStages:
             found = np.zeros((len(own.points), orders, fields, size))
             past = pasts.get(id(own.statement.form))
             terms = () if past is None else past.terms
-            nodes = self.layout.nodes(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            nodes = (
+                self.layout.functions_at(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            )
             for name, index, order, coefficient in terms:
                 values = coefficient(own.points, own.normals)[:, None] * nodes[index] / power(part.half, index)
                 for below in range(order):

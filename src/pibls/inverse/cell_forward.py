@@ -53,7 +53,7 @@ class CellResponse:
         sides, fields = 1 + len(next(iter(self.fit.columns.values()))), len(self.layout.problem.field_names)
         found = {index: np.empty((len(X), sides, fields)) for index in wanted}
         for part, rows in self.forward.located(X):
-            nodes = self.layout.nodes(part, X[rows], wanted)
+            nodes = self.layout.functions_at(part, X[rows], wanted)
             weights = np.concatenate([self.fit.weights[part][None], self.fit.columns[part]])
             for index in wanted:
                 scale = float(np.prod(part.half ** np.array(index)))
@@ -140,7 +140,7 @@ class CellForward(Forward):
         solver = self._noted(TreeSolver(rows))
         try:
             fit = solver.solve(self.root)
-            return fit if sources is None else replace(fit, columns=solver.again(sources(fit)).columns)
+            return fit if sources is None else replace(fit, columns=solver.solve_for(sources(fit)).columns)
         finally:
             self.budget.spend(solver.flops)
 

@@ -140,7 +140,7 @@ class _Arnoldi:
             waves = held * np.sin((own.points - low) / size @ turns + phases)
             return np.hstack([waves, *([] if near is None else [self._seen(near, own, part)])])
 
-        found = self.stacked(self.linear.solver.again(sources).columns)
+        found = self.stacked(self.linear.solver.solve_for(sources).columns)
         self._spend(count + self._known(near))
         return self.whole(self._doubled(found, np.zeros_like(found)))
 
@@ -202,7 +202,7 @@ class _Arnoldi:
             return np.hstack([found, -whole - self.shift**2 * applied(layout, own, part, twice, here)])
 
         self._spend(len(functions) * (1 + back))
-        return self.linear.solver.again(sources)
+        return self.linear.solver.solve_for(sources)
 
     def residual(self, values: Any, functions: Any) -> tuple[dict[CellPart, FloatArray], Any]:
         """Return the residuals that eigenfunctions of size one leave in the rows of every part, and their rounding.
@@ -248,7 +248,7 @@ class _Arnoldi:
         layout = self.linear.layout
         zero = (0,) * layout.reference.dimension
         for part in parts:
-            yield part, functions[:, self.numbers[part]] @ layout.nodes(part, part.points, [zero])[zero].T
+            yield part, functions[:, self.numbers[part]] @ layout.functions_at(part, part.points, [zero])[zero].T
 
 
 def modes_of(

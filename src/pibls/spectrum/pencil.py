@@ -163,7 +163,7 @@ def applied(
     if not terms:
         return found
     indices: list[MultiIndex] = list(dict.fromkeys(index for _, index in terms))
-    nodes = layout.nodes(part, own.points, indices)
+    nodes = layout.functions_at(part, own.points, indices)
     for (number, index), coefficient in terms.items():
         values = nodes[index] @ (weights[:, number].T / power(part.half, index))
         found += coefficient(own.points, own.normals)[:, None] * values
