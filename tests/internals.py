@@ -12,7 +12,7 @@ NAMES = {
     "pibls.cells.data_refinement": "DataRefinement",
     "pibls.cells.edges": "borders reentrant_edges",
     "pibls.cells.evaluation": "RowRequest",
-    "pibls.cells.moments": "Turn",
+    "pibls.cells.balances": "Turn",
     "pibls.cells.error_marking": "ErrorMarking",
     "pibls.cells.tree_domain": "TreeDomain",
     "pibls.cells.grading": "approached",

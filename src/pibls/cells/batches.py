@@ -84,8 +84,12 @@ class Factors:
         tokens: dict[Branch, int],
         fronts: dict[int, tuple[Front, int]],
         before: dict[Hashable, int],
-    ) -> Iterator[Batch]:
-        """Yield the batches of parts. Parts with one system but different units have different fronts."""
+    ) -> list[Batch]:
+        """Return the batches of parts, and enter their tokens and fronts.
+
+        Parts with one system but different units have different fronts.
+        """
+        batches = []
         self._factorise(dict.fromkeys(branch.system for branch in branches if branch.system is not None))
         placed = [(branch, branch.system.factored) for branch in branches if branch.system is not None]
         for some, factored in _grouped(placed, lambda own: (id(own.factor), own.number)):
@@ -94,7 +98,7 @@ class Factors:
                 assert branch.system is not None
                 branch.system.place(own.member(min(k, own.count - 1)))
             batch = Batch.of(some, own.factor, own.system, self.elimination.device)
-            yield batch
+            batches.append(batch)
             scales = batch.weights[:, None] * batch.units
             for k, scale in enumerate(to_host(scales)):
                 tokens[some[k]] = self._token((some[k].system, scale.tobytes(), some[k].shift.tobytes()), before)
@@ -103,6 +107,7 @@ class Factors:
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
             moved = self.elimination.shifted(self.elimination.scaled(front, scales[which]), batch.shifts[which])
             fronts.update({token: (moved, k) for k, token in enumerate(first)})
+        return batches
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
@@ -123,8 +128,8 @@ class Factors:
         tokens: dict[Branch, int],
         fronts: dict[int, tuple[Front, int]],
         before: tuple[dict[Hashable, tuple[Factor, int]], dict[Hashable, int]],
-    ) -> Iterator[Batch]:
-        """Yield the batches of unions of one level."""
+    ) -> list[Batch]:
+        """Return the batches of unions of one level, and enter their tokens and fronts."""
         missing: dict[int, Branch] = {}
         for branch in branches:
             key = (branch.join, *((tokens[half], half.sum_weights.tobytes()) for half in branch.halves))
@@ -140,7 +145,7 @@ class Factors:
             counts = weights_of_halves([own for _, own in some], self.elimination.device)
             factor = self.elimination.joined(one, two, join, counts)
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
-        placed = [(branch, self._known[tokens[branch]]) for branch in branches]
+        placed, batches = [(branch, self._known[tokens[branch]]) for branch in branches], []
         for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
             factor, numbers = factored[0][0], [number for _, number in factored]
             if len(numbers) != len(factor.triangle) or numbers != list(range(len(numbers))):
@@ -149,7 +154,8 @@ class Factors:
                 token = tokens[branch]
                 self._known[token] = factor, min(k, len(factor.triangle) - 1)
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
-            yield Batch.of(own, factor, None, self.elimination.device)
+            batches.append(Batch.of(own, factor, None, self.elimination.device))
+        return batches
 
     def _stacks(self, items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
         """Yield items with equal keys in groups, each as large as a stack may be."""

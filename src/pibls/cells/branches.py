@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.cells.local import LocalSystems
 from pibls.cells.order import Pair, cheaper
@@ -18,13 +17,11 @@ from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
 from pibls.cells.tree import Cell, leaves
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.solvers.elimination import Load
 from pibls.solvers.joins import Join, joining
 
 __all__ = ["Branch", "Branches"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False)

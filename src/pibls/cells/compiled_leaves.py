@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.cells.branches import Branch
 from pibls.cells.factored_tree import Batch
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.solvers.elimination import Factor, LeafSystem, Load
 from pibls.solvers.grams import Rotated
 from pibls.solvers.rotations import Turned
 
 __all__ = ["IntArray", "Leaves", "product", "unit_matrices"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

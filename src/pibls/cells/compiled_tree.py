@@ -2,6 +2,9 @@
 
 A batch of a :class:`FactoredTree` holds branches of one shape. Here the factors are applied to unit vectors once, which
 makes matrices of them, and these are padded with zeros: all unions of a level are one stack, and so are many parts.
+
+The number −1 stands for no unknown: every array that is indexed has one more entry, which is zero where it is read, and
+ignored where it is written.
 """
 
 from __future__ import annotations

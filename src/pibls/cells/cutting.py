@@ -62,7 +62,7 @@ class Cutter:
             self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
-        """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
+        """Return axis and position of a flat face of a domain in space beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
         for axis, side, extent in self.tree_domain.flat_sides:
             at = extent[0, axis]

@@ -74,7 +74,7 @@ class InterfaceLaws:
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
         normals, statement = face.normals * (1 if below else -1), replace(statement, form=form)
         terms, source = self.rows.lowered(statement, part, X, normals)
-        size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
+        size = float((self.rows.sizes(terms, part.half) * self.rows.scales(part).units).max(initial=0.0))
         stated = PlacedStatement(statement, X, normals, terms, np.broadcast_to(source, len(X)), np.ones(len(X)))
         return Law([(n, index, sign * value) for n, index, value in terms], size, stated, sign)
 

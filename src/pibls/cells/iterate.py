@@ -278,7 +278,7 @@ class _TreeIteration:
 
     def size(self, full: Fit) -> float:
         """Return the L2 size of the solution in the units of the rows."""
-        units = ((part, own / self.rows.balance(part)[1][:, None]) for part, own in full.weights.items())
+        units = ((part, own / self.rows.scales(part).units[:, None]) for part, own in full.weights.items())
         return float(np.sqrt(sum(squares(self.rows.layout, part, own).sum() for part, own in units))) or 1.0
 
     def _expected(self, step: float) -> float:
@@ -337,15 +337,15 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
     """
     before, rows.state = rows.state, state
     try:
-        units = {part: rows.balance(part)[1] for part in state.weights}
+        units = {part: rows.scales(part).units for part in state.weights}
         weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
         found = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
         pairs = [(part, face) for face in faces for part in (face.below, face.above)]
-        sides = (
+        sides = [
             block @ weights[part] - rows.traces.right(part, face)[:, 0]
             for block, (part, face) in zip(rows.traces.rows_on(pairs), pairs, strict=True)
-        )
-        for face, below, above in zip(faces, sides, sides, strict=True):
+        ]
+        for face, below, above in zip(faces, sides[::2], sides[1::2], strict=True):
             # The best shared value is the mean.
             gap = float(np.square(below - above).sum()) / 4
             found[face.below] += gap

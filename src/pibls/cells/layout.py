@@ -59,7 +59,7 @@ class Layout:
         return Layout(self.problem, richer, self.seed, self.tree_domain, self.is_stable)
 
     def restated(self, problem: Problem) -> Layout:
-        """Return the same layout for a problem whose statements hold in the same places."""
+        """Return the same layout for a problem whose statements hold in the same places; both share their memory."""
         made = copy(self)
         made.problem = problem
         return made
@@ -95,7 +95,10 @@ class Layout:
     def functions_at(
         self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]
     ) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
+        """Return derivatives of the functions in a part's coordinates.
+
+        The part's own points and those of its boundary are known by identity, and what was found there is kept.
+        """
         if part.whole:
             own = X is part.points
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)

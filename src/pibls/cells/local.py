@@ -60,7 +60,7 @@ class CoarseSide:
             (face.points[:, others] - part.center[others]) / part.half[others]
         )
         ratio = face.thickness / (2.0 * part.half[self.axis])
-        units = rows.balance(part)[1] / rows.traces.units(face)
+        units = rows.scales(part).units / rows.traces.units(face)
         step = len(common)
         found = np.zeros((step * len(wanted), step * len(wanted)))
         for k, (number, order) in enumerate(wanted):
@@ -164,7 +164,7 @@ class LocalSystems:
 
     def own_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
-        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        factors = self.rows.balances.of_equations(self.rows.scales(part).factors)
         levers = self.rows.balances.levers(part)
         return np.asarray(self.tree_sum_unit(part) * math.sqrt(part.extent) * levers / factors)
 
@@ -174,7 +174,7 @@ class LocalSystems:
 
     def stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
-        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        factors = self.rows.balances.of_equations(self.rows.scales(part).factors)
         return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
 
     def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -209,7 +209,7 @@ class LocalSystems:
         place = on_grid((X - side.part.center) / side.part.half)
         ratios = (
             face.thickness / side.part.half[side.axis],
-            *(self.rows.balance(side.part)[1] / self.rows.traces.units(face)),
+            *(self.rows.scales(side.part).units / self.rows.traces.units(face)),
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
@@ -242,7 +242,7 @@ class LocalSystems:
             columns = dict(zip(ordered[part][1], frame.columns, strict=True))
             sums, theirs, averaged = self._sums(part, self._made[part].units, columns, light.shape[2] - own)
             light = np.vstack([light[0], np.hstack([sums / math.sqrt(part.extent), theirs])])[None]
-        heavy, passed = self._balances(parts, [ordered[part][1] for part in parts], frame, light[0])
+        heavy, passed = self._balance_rows(parts, [ordered[part][1] for part in parts], frame, light[0])
         return [
             LocalSystem(LeafSystem(self._made[part].equation, light, one[None]), frame.sizes, averaged, flows)
             for part, one, flows in zip(parts, heavy, passed, strict=True)
@@ -283,7 +283,7 @@ class LocalSystems:
                     bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
                 row += len(matrix)
 
-    def _balances(
+    def _balance_rows(
         self, parts: Sequence[CellPart], faces: Sequence[tuple[Any, ...]], frame: PartFrame, light: FloatArray
     ) -> tuple[FloatArray, list[dict[Face, FloatArray]]]:
         """Return the rows that define the balance sums of parts, and the effect of interface conditions on them.
@@ -333,9 +333,9 @@ class LocalSystems:
         return bool(face.conditions) or flux.jump(face) is not None or not flux.is_plain(face)
 
     def tree_sum_unit(self, part: CellPart) -> FloatArray:
-        """Return the unit of balance sums: one for the whole tree, so that they add up."""
+        """Return the unit of all balance sums, that of the part asked for first: they add up over the tree."""
         if self.unit is None:
-            self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
+            self.unit = self.rows.balances.of_equations(self.rows.weights(part, self.rows.layout.root.size / 2))
         return self.unit
 
     def sum_weights(self, part: CellPart, sides: FloatArray) -> FloatArray:
@@ -345,7 +345,7 @@ class LocalSystems:
         larger: a force that is missing bends a whole bar. In one dimension nothing but a sum acts at a distance. The
         sums of a tangent, far from a solution, need not vanish.
         """
-        own = self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
+        own = self.rows.balances.of_equations(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
         return np.asarray(own if len(sides) == 1 or self.rows.state is not None else _STIFF * own)
 
 

@@ -47,7 +47,7 @@ class Loop:
     tol: float
     course: Course[Comparison]
     seed: int
-    data: DataRefinement | None = None
+    data: DataRefinement | None = None  # made for the first degree; only its cells matter to richer ones
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
     confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
@@ -55,6 +55,7 @@ class Loop:
     reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     doubt: str = ""  # why the last estimate is not reliable
+    # that of the first solution, and then of the better solution of every comparison
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
@@ -85,7 +86,7 @@ class Loop:
             found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
             return self._returned(found, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        # Only where nothing but a limit ends the refinement is the better solution known to be better.
+        # The better solution is returned only where a limit ended a refinement that still converged.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
         found, ahead = self._best(last), self._ahead(last)
@@ -276,22 +277,20 @@ class Loop:
         if share == 0.0:  # no cell could be split
             return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
-        distance = self._recorded_distance(layout, distances(layout, fit, layout, other))
-        apart = distance / math.sqrt(share)
-        before = self.course.comparisons[-1:]
-        estimate = self._foreseen(apart, continues=any(own.better_layout is own.fit_layout for own in before))
-        beyond = estimate / distance if distance > 0.0 else 1.0
-        return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
+        apart, before = self._recorded_distance(layout, distances(layout, fit, layout, other)), self.course.comparisons
+        continues = any(own.better_layout is own.fit_layout for own in before[-1:])
+        times = self._extrapolation(apart / math.sqrt(share), continues=continues) / math.sqrt(share)
+        return Comparison(fit, layout, other, layout, times * apart, self.fitter.sensitivity(), times)
 
-    def _foreseen(self, apart: float, *, continues: bool) -> float:
-        """Return the error of a solution from its distance to a better one.
+    def _extrapolation(self, apart: float, *, continues: bool) -> float:
+        """Return the error of a solution over its distance to a better one.
 
         The errors of further solutions are assumed to fall as distances did, if this comparison ``continues`` the last.
         """
         continues = continues and self._apart > 0.0
         fall = apart / self._apart if continues else 0.0
         self._apart, self._falls = apart, [*self._falls, fall] if continues else []
-        return extrapolated(apart, fall, FALLS)
+        return extrapolated(1.0, fall, FALLS)
 
     def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
@@ -305,10 +304,11 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        apart = self._recorded_distance(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        estimate = self._foreseen(apart, continues=any(own.better is fit for own in self.course.comparisons[-1:]))
-        beyond = estimate / apart if apart > 0.0 else 1.0
-        return Comparison(fit, self.fitter.layout, other, richer.layout, estimate, richer.sensitivity(), beyond)
+        layout, before = self.fitter.layout, self.course.comparisons
+        apart = self._recorded_distance(layout, distances(layout, fit, richer.layout, other))
+        continues = any(own.better is fit and own.better_layout is not own.fit_layout for own in before[-1:])
+        times = self._extrapolation(apart, continues=continues)
+        return Comparison(fit, layout, other, richer.layout, times * apart, richer.sensitivity(), times)
 
     def _unmet(self, found: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""

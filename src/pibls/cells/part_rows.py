@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pibls.cells.balances import Balances
 from pibls.cells.evaluation import PlacedStatement, Sources
-from pibls.cells.moments import Balances
 from pibls.cells.parts import CellPart
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray

@@ -75,6 +75,8 @@ class StackMember:
 class LocalSystem:
     """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
 
+    It has either the rows that were made or their factor.
+
     Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
 
     Attributes

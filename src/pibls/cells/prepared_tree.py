@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,15 +14,16 @@ from pibls.cells.compiled_leaves import IntArray, Leaves
 from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
 from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
+from pibls.cells.iterative import refined
 from pibls.cells.local import by_singularity
 from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import Overlay
 from pibls.cells.parts import CellPart
-from pibls.cells.solve import REFINEMENTS, Fit, TreeSolver
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.problem import Form
-from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 __all__ = ["PreparedPair", "PreparedTree", "units_of"]
 
@@ -182,15 +182,13 @@ class PreparedTree:
 
     def _refined(self, loads: Vectors, start: Solved) -> Solved | None:
         """Return the unknowns for given loads, from a start close to them; None if refinement does not contract."""
-        tree, found = self._tree, start
-        for _ in range(REFINEMENTS):
+        tree = self._tree
+
+        def step(found: Solved) -> tuple[Solved, float]:
             change = tree.solved(tree.residuals(loads, found[1]), found[0])
-            if not (ratio := tree.ratio(change[1], found[1])) < NEGLIGIBLE:
-                return None
-            found = found[0] + change[0], _sum(found[1], change[1])
-            if ratio < math.sqrt(sys.float_info.epsilon):
-                break
-        return found
+            return (found[0] + change[0], _sum(found[1], change[1])), tree.ratio(change[1], found[1])
+
+        return refined(start, step)
 
     def fit(self, sources: FloatArray, values: Values | None = None) -> Fit | None:
         """Return solutions as columns for sources at the points of all parts, and for other conditions if given.

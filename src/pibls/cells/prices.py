@@ -21,17 +21,20 @@ GROWTH = 1.5  # least growth of cells and work from one tree to the next
 
 
 def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> float:
-    """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much.
+    """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much as one.
 
     The first solution needs a comparison: the budget always allows to double its cells.
     """
     cells = len(fit.parts)
-    work = 1.0 if course.stages else float(cells)
-    times_as_many = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
-    memory = max(1.0, cells * (times_as_many - 1.0))
-    while work < memory and course.budget.affords(times * fitter.work(cells + GROWTH * work, GROWTH * work)):
-        work *= GROWTH
-    return min(work, memory)
+    affordable = 1.0 if course.stages else float(cells)
+    growth = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
+    fitting = max(1.0, cells * (growth - 1.0))
+    while affordable < fitting:
+        more = GROWTH * affordable
+        if not course.budget.affords(times * fitter.work(cells + more, more)):
+            break
+        affordable = more
+    return min(affordable, fitting)
 
 
 def _memory_power(fitter: Fitter) -> float:

@@ -52,7 +52,7 @@ class Traces:
 
     def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[RowRequest, list[float]]:
         """Return the rows of a part on a face; where functions have to be evaluated, how to make them, and scales."""
-        X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.balance(part)[1]
+        X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.scales(part).units
         wanted = self.continuous_across(face)
         terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
@@ -62,7 +62,7 @@ class Traces:
 
     def projected(self, part: CellPart, face: Face, terms: list[Term]) -> FloatArray:
         """Return the coefficients on a face of a sum of derivatives of fields, as rows."""
-        units = self.rows.balance(part)[1]
+        units = self.rows.scales(part).units
         if face.whole:
             return self._whole(part, face, [terms], units, [1.0])
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
@@ -108,7 +108,7 @@ class Traces:
     def units(self, face: Face) -> FloatArray:
         """Return the unit of each field on a face."""
         if face not in self._units:
-            self._units[face] = np.sqrt(self.rows.balance(face.below)[1] * self.rows.balance(face.above)[1])
+            self._units[face] = np.sqrt(self.rows.scales(face.below).units * self.rows.scales(face.above).units)
         return self._units[face]
 
     def continuous_across(self, face: Face) -> list[tuple[int, int]]:

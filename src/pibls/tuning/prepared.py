@@ -231,7 +231,7 @@ class Prepared:
         found = trees.found
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
-        rows = Rows(own, _balances=trees.pair.one.solver.rows._balances)
+        rows = Rows(own, _scales=trees.pair.one.solver.rows._scales)
         course: Course[Comparison] = Course(Budget.of(self.budget), TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
         loop = Loop(trees.fitter, self.tol, course, self.seed, data)
