@@ -120,6 +120,7 @@ NAMES = {
     "pibls.problem.shocks": "fronts_of",
     "pibls.problem.switches": "Switching",
     "pibls.problem.symbols": "Data",
+    "pibls.problem.transport": "transport_of",
     "pibls.problem.vector_fields": "vectors_of",
     "pibls.problems.everyday": "VALUES with_exact_solution",
     "pibls.problems.inverse.data": "gaussian_plate",

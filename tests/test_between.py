@@ -56,6 +56,16 @@ def test_the_error_of_a_solution_between_is_known(equation, conditions):
         assert (found.status == "converged") == (found.error_estimate <= 1e-4)
 
 
+def test_richer_cells_that_share_the_error_of_the_others_do_not_hide_it():
+    # Near k = 30 the residual of one cell hardly falls as its degree rises, and two solutions are close by chance.
+    wave = sp.sin(2 * sp.pi * X) * sp.sin(sp.pi * Y)
+    problem, own = family(-pb.laplacian(U) - K * U - 1 - wave / 1000, start=30.0, low=21.0, high=60.0)
+    for value in (22.17, 30.0, 56.88):
+        found, true = own.at(value), pb.solve(problem.at(k=value), tol=1e-7, progress=False)(PLACES)
+        assert found is not None
+        assert np.linalg.norm(found(PLACES) - true) / np.linalg.norm(true) < 2 * found.error_estimate
+
+
 def test_conditions_that_do_not_depend_on_the_parameter_hold_between():
     _, own = family(-K * pb.laplacian(U) + U - 1 - X, [pb.Dirichlet(U, 1 + X + X * Y)])
     edge = np.array([[0.3, 0.0], [1.0, 0.6]])

@@ -120,6 +120,18 @@ def singular():
     return solved(pb.problems.l_shape(), 1e-4)
 
 
+def test_an_error_that_waves_on_one_cell_is_seen_in_full():
+    x, y = pb.coordinates("x y")
+    u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    exact = sp.sin(2 * sp.pi * x) * sp.sin(sp.pi * y)
+    problem = pb.Problem(-pb.laplacian(u) - 30 * u - (5 * sp.pi**2 - 30) * exact, square, [pb.Dirichlet(u, 0)])
+    found, places = pb.solve(problem, tol=1e-3, progress=False), square.sample(2000)
+    assert found.diagnostics.settings["cells"] == 1
+    wave = np.sin(2 * np.pi * places[:, 0]) * np.sin(np.pi * places[:, 1])
+    error = np.linalg.norm(found(places) - wave) / np.linalg.norm(wave)
+    assert found.error_estimate == pytest.approx(error, rel=0.1)  # seven points along each side saw half of it
+
+
 def test_cells_crowd_where_the_solution_is_rough(singular):
     corner = singular.problem.domain.bounds.mean(axis=1)
     distance = np.linalg.norm(singular.network.centers - corner, axis=1)

@@ -82,7 +82,7 @@ GAUGE = pb.Mean(p, 0)
     ("equations", "conditions", "reason"),
     [
         (sp.Eq(u.diff(t), u.diff(x)), [WALL], "u has no initial value"),
-        (sp.Eq(u.diff(t, 2), u.diff(x)), [START], "u differentiated in time has no initial value"),
+        (sp.Eq(u.diff(t, 2), u.diff(x)), [START], "the time derivative of u has no initial value"),
         (sp.Eq(u.diff(t, x), u), [START], "also differentiated in space"),
         (sp.Eq(u.diff(t) ** 2, u), [START], "not linear in its highest time derivatives"),
         (sp.Eq(u.diff(x, 2), u), [START], "no equation has a time derivative of u"),

@@ -63,7 +63,7 @@ def test_nothing_is_said_of_problems_that_only_look_ill_posed(name: str) -> None
             "unstable: right has no condition, and left has two conditions;",
         ),
         ([w.diff(x, 2) + w], LINE, [pb.Mean(w, 1)], "w has one condition; w + w_xx = 0 needs two in all"),
-        (w.diff(x, 3), LINE, [pb.Periodic(w, x)], "w occurs only by derivatives"),
+        (w.diff(x, 3), LINE, [pb.Periodic(w, x)], "only derivatives of w occur"),
         (
             sp.Eq(h.diff(t), ((1 + h**2) * h.diff(x)).diff(x)),
             TUBE,
@@ -231,7 +231,7 @@ def test_an_oscillator_that_is_driven_at_its_note_is_told() -> None:
         pb.solve(pb.Problem(own + sp.exp(-(x**2)), line, [pb.Dirichlet(w, 0)])) for own in (note, note - w / 1000)
     )
     assert (at.status, beside.status) == ("ill-posed", "converged")
-    assert "leaves every equation and condition as it is" in at.diagnostics.message
+    assert "leaves every equation and condition unchanged" in at.diagnostics.message
 
 
 def test_a_piece_that_nothing_holds_is_told_as_a_level() -> None:
@@ -249,14 +249,14 @@ def test_a_field_without_a_start_is_asked_for_one_and_not_for_a_level() -> None:
     a, b = (pb.field(name, x, t) for name in "ab")
     waves = [sp.Eq(a.diff(t), -b.diff(x, 2)), sp.Eq(b.diff(t), a.diff(x, 2))]
     ring = [pb.Periodic(a, x), pb.Periodic(b, x), pb.Initial(a, sp.cos(2 * sp.pi * x))]
-    assert "b has no initial value. Add it, as Initial(b, ...)." in first_word(pb.Problem(waves, TUBE, ring))
+    assert "b has no initial value. Add one, such as Initial(b, ...)." in first_word(pb.Problem(waves, TUBE, ring))
     assert not first_word(pb.Problem(waves, TUBE, [*ring, pb.Initial(b, 0)]))
 
 
 def test_a_free_beam_is_held_by_what_the_message_names() -> None:
     free = [pb.Condition(sp.Eq(w.diff(x, order), 0)) for order in (2, 3)]
     beam = pb.Problem(sp.Eq(w.diff(x, 4), x - sp.Rational(1, 2)), LINE, free)
-    assert "Give levels, as Mean(w, 0) and Mean(w.diff(x), 0)" in first_word(beam)
+    assert "Fix the level with Mean(w, 0) and Mean(w.diff(x), 0)" in first_word(beam)
     held = pb.Problem(beam.equations, LINE, [*free, pb.Mean(w, 0), pb.Mean(w.diff(x), 0)])
     assert not first_word(held)
     assert "the moment of the source adds up to 0.0833333" in pb.solve(held).diagnostics.message

@@ -1,5 +1,7 @@
 """A prepared problem gives the solutions that a solve gives, for other right-hand sides."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -147,3 +149,14 @@ def test_rounding_is_refined_only_where_the_tolerance_asks_for_it():
     once, refined = ([own.fit(sources).columns[part] for part in own.parts] for own in trees)
     apart = max(np.abs(a - b).max() for a, b in zip(once, refined, strict=True))
     assert 0.0 < apart < 1e-8 * max(np.abs(own).max() for own in refined)
+
+
+@pytest.mark.parametrize(("name", "richer"), [("l_shape", False), ("poisson", True)])
+def test_trees_restated_for_other_data_are_still_known_to_be_two_or_one(name, richer):
+    prepared = pb.prepare(getattr(pb.problems, name)(), tol=1e-4)
+    found = prepared.comparison[0]
+    layouts = (own.restated(prepared.problem) for own in (found.fit_layout, found.better_layout))
+    again = replace(found, **dict(zip(("fit_layout", "better_layout"), layouts, strict=True)))
+    assert found.is_on_one_tree == again.is_on_one_tree == richer
+    # From tree to tree residuals tell nothing of errors in corners.
+    assert again.beyond(1.0) == (1.0 if richer else found.extrapolation)

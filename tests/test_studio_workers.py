@@ -104,7 +104,7 @@ def test_words_say_what_a_page_offers(loop, session):
     bare = read(loop, session, without(MEMBRANE, ("conditions", 0)))
     assert bare["told"].endswith("Click what is red to give it a condition.")
     free = read(loop, session, with_value(MEMBRANE, ("conditions", 0, "kind"), "neumann"))
-    assert "Give a level, or a value somewhere." in free["told"]
+    assert "Fix the level, or give a value at some point." in free["told"]
     missing = f'{MEMBRANE}[[conditions]]\nkind = "observation"\nfile = "data.csv"\n'
     assert "no file data.csv here yet. Open it, or drop it" in read(loop, session, missing)["error"]["message"]
     assert read(loop, session, MEMBRANE)["unknowns"] == ["unknowns", "u"]

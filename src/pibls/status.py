@@ -42,7 +42,7 @@ class Status(StrEnum):
 
 
 _WORDS = {
-    Status.CONVERGED: ("The estimated error is within the tolerance.", "Nothing is to be done."),
+    Status.CONVERGED: ("The estimated error is within the tolerance.", "Use the solution."),
     Status.STALLED: (
         "The estimated error is above the tolerance, or not known; the message says what limits it.",
         "Follow the message, or accept the solution as it is with a larger tol.",
@@ -52,11 +52,11 @@ _WORDS = {
         "Check signs, values and conditions; if the problem is sound, solve it with assume_well_posed=True.",
     ),
     Status.FITTED: (
-        "A method was fitted as it is; its error was not held against a tolerance.",
+        "A method was fitted with its own settings; its error was not compared with a tolerance.",
         "Use pibls.solve with that method to have the error estimated.",
     ),
     Status.INTERRUPTED: (
-        "Training was ended by Ctrl-C; these are the best weights until then.",
+        "Ctrl-C ended the training; these are the best weights so far.",
         "Run it again to the end, or with fewer iterations.",
     ),
 }

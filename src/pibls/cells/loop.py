@@ -212,9 +212,8 @@ class Loop:
         On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
         digits.
         """
-        if last.better_layout is not last.fit_layout:
-            error, share = last.estimate, FALLS
-            rate = last.better.residual / last.fit.residual if last.fit.residual > 0.0 else 1.0
+        if last.is_on_one_tree:
+            error, share, rate = last.estimate, FALLS, last.fall
         else:
             cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
             error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
@@ -277,26 +276,20 @@ class Loop:
         if share == 0.0:  # no cell could be split
             return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
-        apart, before = self._recorded_distance(layout, distances(layout, fit, layout, other)), self.course.comparisons
-        continues = any(own.better_layout is own.fit_layout for own in before[-1:])
-        times = self._extrapolation(apart / math.sqrt(share), continues=continues) / math.sqrt(share)
-        return Comparison(fit, layout, other, layout, times * apart, self.fitter.sensitivity(), times)
-
-    def _extrapolation(self, apart: float, *, continues: bool) -> float:
-        """Return the error of a solution over its distance to a better one.
-
-        The errors of further solutions are assumed to fall as distances did, if this comparison ``continues`` the last.
-        """
-        continues = continues and self._apart > 0.0
-        fall = apart / self._apart if continues else 0.0
-        self._apart, self._falls = apart, [*self._falls, fall] if continues else []
-        return extrapolated(1.0, fall, FALLS)
+        distance = self._recorded_distance(layout, distances(layout, fit, layout, other))
+        apart = distance / math.sqrt(share)
+        # The error after the next tree is assumed to fall as before.
+        fall = apart / self._apart if self._apart > 0 else 0.0
+        self._falls = [*self._falls, fall] if self._apart > 0 else []
+        self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
+        beyond = estimate / distance if distance > 0.0 else 1.0
+        return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
     def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
         self.sensitivities += [found.sensitivity] * 2
         apart = self._recorded_distance(found.fit_layout, gaps)
-        return self._magnified(replace(found, estimate=found.extrapolation * apart))
+        return self._magnified(replace(found, estimate=found.beyond(apart)))
 
     def _with_richer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
@@ -304,11 +297,10 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        layout, before = self.fitter.layout, self.course.comparisons
-        apart = self._recorded_distance(layout, distances(layout, fit, richer.layout, other))
-        continues = any(own.better is fit and own.better_layout is not own.fit_layout for own in before[-1:])
-        times = self._extrapolation(apart, continues=continues)
-        return Comparison(fit, layout, other, richer.layout, times * apart, richer.sensitivity(), times)
+        self._apart, self._falls = 0.0, []
+        apart = self._recorded_distance(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
+        found = Comparison(fit, self.fitter.layout, other, richer.layout, apart, richer.sensitivity())
+        return replace(found, estimate=found.beyond(apart))
 
     def _unmet(self, found: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""

@@ -185,9 +185,9 @@ def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count
     return float(np.linalg.norm(high) * np.sqrt(weights.sum() / 2**parameters))
 
 
-def sparse_cube(dimension: int) -> tuple[FloatArray, FloatArray]:
-    """Return a few points of the cube [−1, 1]ᵈ, and their weights."""
-    return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
+def sparse_cube(dimension: int, least: int = 0) -> tuple[FloatArray, FloatArray]:
+    """Return a few points of the cube [−1, 1]ᵈ, not less than wanted along each axis, and their weights."""
+    return cube_rule(dimension, max(_SPARSE if dimension < 3 else 4, least))
 
 
 def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:

@@ -16,6 +16,9 @@ from pibls.cells.tree import Cell, contacts
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
 from pibls.limits import keep
+from pibls.refinement import extrapolated
+from pibls.refinement.patience import TREES
+from pibls.refinement.standards import FALLS
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.residuals import ResidualTable
@@ -36,7 +39,8 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 class Comparison:
     """A solution and a better one, their layouts, and the estimated error of the first.
 
-    The estimate is at least ``extrapolation`` times the distance of both, which extrapolates to further refinements.
+    From tree to tree the estimate is at least ``extrapolation`` times the distance of both, which extrapolates to
+    further refinements.
     """
 
     fit: Fit
@@ -57,6 +61,25 @@ class Comparison:
     def latest(self) -> Fit:
         """The solution from which refinement goes on: the better one, unless its cells are richer."""
         return self.better if self.better_layout is self.fit_layout else self.fit
+
+    @property
+    def is_on_one_tree(self) -> bool:
+        """Whether the better solution has richer cells, and not more of them."""
+        return self.better_layout.reference is not self.fit_layout.reference
+
+    @property
+    def fall(self) -> float:
+        """By how much the better solution reduces the residual: on one tree, errors fall as residuals do."""
+        return self.better.residual / self.fit.residual if self.fit.residual > 0.0 else 1.0
+
+    def beyond(self, apart: float) -> float:
+        """Return the error of the first solution from the distance of both.
+
+        Richer cells that hardly reduce the residual share most of the error, so that the distance does not show it.
+        """
+        if not self.is_on_one_tree:
+            return self.extrapolation * apart
+        return extrapolated(apart, self.fall if self.fall > TREES.pays else 0.0, FALLS)
 
     @cached_property
     def size(self) -> float:

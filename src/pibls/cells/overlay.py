@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,6 +17,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork
+from pibls.refinement.standards import POINTS
 
 __all__ = ["Overlay", "ancestor_values", "distances"]
 
@@ -73,7 +75,7 @@ class Overlay:
         keeps: bool = False,
     ) -> Overlay:
         """Lay the parts of a fine tree over those of a coarse one."""
-        U, weights, _ = _sparse_rule(layout.reference)
+        U, weights, _ = _sparse_rule(layout.reference, len(fine))
         held, cells = {part.cell: part for part in coarse if part.whole}, {part.cell for part in coarse}
         same = [number for number, part in enumerate(fine) if part.whole and part.cell in held]
         others = sorted(set(range(len(fine))) - set(same))
@@ -88,7 +90,9 @@ class Overlay:
 
     def distances(self, coarse: Fit, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distance of solutions on both trees, as :func:`distances` does."""
-        (_, weights, known), (_, _, finely) = _sparse_rule(self.layout.reference), _sparse_rule(self.finer.reference)
+        count = len(fine.parts)
+        _, weights, known = _sparse_rule(self.layout.reference, count)
+        finely = _sparse_rule(self.finer.reference, count)[2]
         fields = len(next(iter(fine.weights.values()), ()))
         apart, size, peaks, largest = np.empty((4, len(fine.parts), fields))
         (same, before), others = self.same, self.others
@@ -139,11 +143,19 @@ class Overlay:
         return values_at(self.layout.reference, [(part, unit, X) for part, X in self.coarse_at])
 
 
-@lru_cache(maxsize=16)
-def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a few points of the cube, their weights, and the functions there."""
+def _sparse_rule(reference: ReferenceNetwork, parts: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a few points of the cube for each of some parts, their weights, and the functions there.
+
+    An error that waves faster than few points can tell is seen too large in one part and too small in another: where
+    there are few parts, each has more points.
+    """
+    return _rule(reference, math.ceil((POINTS / parts) ** (1.0 / reference.dimension)))
+
+
+@lru_cache(maxsize=64)
+def _rule(reference: ReferenceNetwork, least: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     zero = (0,) * reference.dimension
-    U, weights = sparse_cube(len(zero))
+    U, weights = sparse_cube(len(zero), least)
     return U, weights, reference.evaluate(U, [zero])[zero]
 
 

@@ -208,8 +208,8 @@ def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:
             )
         if abs(signed_area(ring)) <= resolution * float(np.hypot(*np.ptp(ring, axis=0))):
             raise GeometryError(
-                f"{name} must enclose an area. Got {shorten(ring.tolist())} instead. Leave it out, or check that its "
-                "vertices are not all on one line and, far from the origin, shift the coordinates."
+                f"{name} must enclose an area. Got {shorten(ring.tolist())} instead. List its vertices in order, with "
+                "no edges that cross and not all on one line; far from the origin, shift the coordinates."
             )
     return checked
 

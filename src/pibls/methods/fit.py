@@ -77,7 +77,7 @@ def placing(device: Any, dtype: Any = None) -> Callable[[Any], Any]:
             return torch.as_tensor(np.array(array), device=device, dtype=dtype)
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
             raise InputError(
-                f"The 'device' parameter must be a device that torch has here, such as 'cpu' or 'cuda'. "
+                f"The 'device' parameter must be a device that torch has here; 'cpu' always works. "
                 f"Got {shorten(device)} instead ({cut(str(error))})."
             ) from error
 

@@ -187,7 +187,7 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
     for word in only:
         if not (re.fullmatch(r"(N|seed)=\d+", word) or any(word in known for known in words.values())):
             raise InputError(
-                "The 'only' parameter of run_study names problems, methods or kinds of cells: "
+                "'only' takes problems, methods and kinds of cells: "
                 f"{', '.join(sorted(set().union(*words.values())))}; or points and seeds as N=30 "
                 f"and seed=0. Got {shorten(word)} instead."
             )
@@ -200,7 +200,7 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
         narrowed += [replace(task, members=members)] if members else []
     if not narrowed:
         raise InputError(
-            f"The 'only' parameter of run_study asks for {', '.join(only)} together, and the profile has no such "
+            f"'only' asks for {', '.join(only)} together, and the profile has no such "
             "cells. Leave one of them out, or take the other profile."
         )
     return narrowed

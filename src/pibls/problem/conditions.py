@@ -46,13 +46,13 @@ def residual_of(equation: object, owner: str) -> sp.Expr:
         equation = equation.lhs - equation.rhs
     if isinstance(equation, bool):
         raise ProblemError(
-            f"{owner[0].upper()}{owner[1:]} is simply {equation}: it was written with ==, which Python answers at "
-            "once. Write sp.Eq(left, right)."
+            f"{owner[0].upper()}{owner[1:]} is simply {equation}: Python evaluates == at once. "
+            "Write sp.Eq(left, right)."
         )
     if isinstance(equation, sp.logic.boolalg.BooleanAtom):
         raise ProblemError(
-            f"{owner[0].upper()}{owner[1:]} is simply {equation}: SymPy found both sides to be the same, or never "
-            "equal. Check that it contains an unknown field."
+            f"{owner[0].upper()}{owner[1:]} is always {str(equation).lower()}: SymPy decided it at once. Check that it "
+            "contains an unknown field, and that the field has the coordinates it is differentiated by."
         )
     if isinstance(equation, sp.core.relational.Relational) and not isinstance(equation, sp.Eq):
         raise ProblemError(
@@ -61,8 +61,8 @@ def residual_of(equation: object, owner: str) -> sp.Expr:
         )
     if not _is_scalar(equation):
         raise ProblemError(
-            f"{owner} takes a SymPy equation such as sp.Eq(laplacian(u), f), or an expression that shall be zero. "
-            f"Got {shorten(equation)} instead."
+            f"{owner[0].upper()}{owner[1:]} must be a SymPy equation such as sp.Eq(laplacian(u), f), or an expression "
+            f"that is to be zero. Got {shorten(equation)} instead."
         )
     return equation
 
@@ -85,7 +85,7 @@ def as_value(value: object, owner: str) -> sp.Expr:
         )
     if isinstance(value, int) and not isinstance(value, bool):
         return sp.Integer(value)
-    return sp.Float(check_number("value", value, owner))
+    return sp.Float(check_number("value", value, owner, remedy="Give one number or expression per condition."))
 
 
 def check_expression(u: object, owner: str) -> sp.Expr:
@@ -125,7 +125,7 @@ class Condition:
     Parameters
     ----------
     equation
-        A SymPy equation, or an expression that shall be zero; any derivatives, and
+        A SymPy equation, or an expression that is to be zero; any derivatives, and
         :func:`~pibls.normal_derivative` where the part has a normal.
     on
         A boundary part, a point, or an array of points; the whole boundary if left out.
@@ -276,7 +276,7 @@ class Periodic:
         coordinates = next(iter(self.u.atoms(Field))).args
         if not isinstance(self.coordinate, sp.Symbol) or self.coordinate not in coordinates:
             raise ProblemError(
-                f"Periodic needs a coordinate of {text(self.u)}, which are {coordinates}. "
+                f"Periodic takes a coordinate of {text(self.u)}: one of {coordinates}. "
                 f"Got {shorten(self.coordinate)} instead."
             )
         if self.derivatives is not None:

@@ -181,7 +181,7 @@ def conservation_law(problem: Problem) -> ConservationLaw | None:
     ends: list[float | None] = [None, None]
     is_periodic = False
     for statement in (s for s in problem.statements if not s.is_equation):
-        value = _value(statement)
+        value = value_given(statement)
         if value == 0 and isinstance(statement.place, Opposite):
             is_periodic = True
             continue
@@ -215,7 +215,7 @@ def _speed(equation: Form) -> tuple[sp.Symbol, sp.Expr] | None:
     return (state, speed) if speed.is_polynomial(state) and speed.free_symbols == {state} else None
 
 
-def _value(statement: Statement) -> sp.Expr | None:
+def value_given(statement: Statement) -> sp.Expr | None:
     """Return the value that a condition gives to the field, or None if it gives another one."""
     form = statement.form
     if not form.is_linear or len(form.terms) != 1 or form.order:

@@ -81,6 +81,28 @@ class Fronts:
     shocks: tuple[Shock, ...]
     fans: tuple[Break, ...]
 
+    entrances = np.full(2, -np.inf)  # nothing narrow is looked for
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.law.problem
+
+    def followed(self, feet: FloatArray, most: int) -> FloatArray:
+        """Return points on the characteristics that enter at some places."""
+        del most
+        return feet
+
+    @property
+    def told(self) -> str:
+        """Which fronts there are."""
+        law = self.law
+        (x,), time, ((low, high), (start, _)) = law.problem.domain.space, law.problem.domain.time, law.bounds
+        inside = [s for s in self.shocks if not law.is_periodic or low <= s.places[0] < high]
+        told = [f"{time} = {start + s.times[0]:.6g}, {x} = {s.places[0]:.6g}" for s in inside]
+        shocks = f" Shocks start at {'; '.join(told)}: they conserve {law.problem.field_names[0]}." if told else ""
+        return f"States were found along characteristics.{shocks}"
+
     @cached_property
     def curves(self) -> tuple[Traced, ...]:
         """The shocks, and the characteristics from all places at which initial values switch."""

@@ -158,10 +158,10 @@ def more_budget(given: float, stages: Sequence[Stage]) -> str:
     >>> more_budget(10.0, falling)
     'Give a larger budget, such as budget=100.'
     >>> more_budget(10.0, falling[::-1])
-    'The estimate no longer falls, so that a larger budget is unlikely to help.'
+    'The estimate no longer falls, so a larger budget is unlikely to help.'
     """
     known = [stage.estimate for stage in stages if stage.estimate is not None]
     # Estimates above 0.1, where no digit is known, say nothing about the rate.
     if len(known) > 1 and FALLS * min(known[:-1]) < known[-1] < NEGLIGIBLE:
-        return "The estimate no longer falls, so that a larger budget is unlikely to help."
+        return "The estimate no longer falls, so a larger budget is unlikely to help."
     return f"Give a larger budget, such as budget={given / NEGLIGIBLE:g}."

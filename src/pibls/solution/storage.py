@@ -233,7 +233,7 @@ def _read(source: Path) -> dict[str, bytes]:
     except FileFormatError:
         raise
     except FileNotFoundError:
-        raise FileFormatError(f"There is no file {source}.") from None
+        raise FileFormatError(f"There is no file {source}. Check the path.") from None
     except OSError as error:
         raise FileFormatError(f"{source} cannot be read: {error.strerror}.") from error
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:

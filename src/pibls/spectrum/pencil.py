@@ -38,9 +38,10 @@ class Pencil:
         refuse_open(problem.parameters, "eigen")
         found = [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]
         if len(found) != 1 or len(problem.parameters) > 1 or problem.unknown_functions:
+            unknowns = ", ".join(map(str, [*problem.parameters, *problem.unknown_functions])) or "none"
             raise ProblemError(
-                "pibls.eigen needs a problem with one eigenvalue made by pibls.eigenvalue and no other unknown. Got "
-                f"{shorten(problem.parameters)}."
+                "eigen needs a problem whose only unknown beside its fields is one eigenvalue: lam = "
+                f"pibls.eigenvalue('lam'). Got {unknowns}."
             )
         pencil = cls(problem, found[0])
         for statement in problem.statements:

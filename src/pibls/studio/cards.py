@@ -91,8 +91,11 @@ def told(error: PiblsError) -> Record:
 
 def to_click(words: str) -> str:
     """Return words on missing conditions as a page would say them, without Python."""
-    words = re.sub(r"Add what is missing, as .*", "Click what is red to give it a condition.", words, flags=re.DOTALL)
-    return re.sub(r", as \w+\((?:[^()]|\([^()]*\))*\)", "", words)
+    words = re.sub(
+        r"Add what is missing, such as .*", "Click what is red to give it a condition.", words, flags=re.DOTALL
+    )
+    call = r"\w+\((?:[^()]|\([^()]*\))*\)"
+    return re.sub(rf"(?:, such as| with) {call}(?:(?:, | and ){call})*", "", words)
 
 
 def _traits(problem: Problem) -> Record:

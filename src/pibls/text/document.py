@@ -21,6 +21,11 @@ _LONGEST = 200_000
 _LONGEST_LINE = 50_000
 # Python's reader needs memory that grows with the square of the parts of one dotted key.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){8}""")
+_REMEDIES = {
+    "Invalid value": ' Text needs quotes, as in value = "0".',
+    "Cannot overwrite": " Give each key once; every condition begins with [[conditions]], in double brackets.",
+    "Unclosed array": " Close its bracket.",
+}
 _POSITION = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", re.DOTALL)
 
 
@@ -81,7 +86,7 @@ def parse_document(
     except tomllib.TOMLDecodeError as error:
         raise _syntax(whole, str(error)) from None
     except (ValueError, RecursionError):
-        raise whole.error("This is no TOML that can be read: a number too long, or brackets too deep.") from None
+        raise whole.error("This TOML cannot be read: a number too long, or brackets too deep.") from None
     document = Document(source, name, folder, places, folders)
     return document, Table(document, (), data)
 
@@ -89,10 +94,11 @@ def parse_document(
 def _syntax(whole: Text, message: str) -> TextError:
     found = _POSITION.match(message)
     if found is None or found[2] is None:
-        return whole.error(f"This is no TOML: {found[1] if found else message}.", len(whole.source))
+        return whole.error(f"This is not TOML: {found[1] if found else message}.", len(whole.source))
     lines = whole.source.split("\n")
     start = sum(len(line) + 1 for line in lines[: int(found[2]) - 1]) + int(found[3]) - 1
-    return whole.error(f'This is no TOML: {found[1]}. Text needs quotes, as in value = "0".', start)
+    remedy = next((words for part, words in _REMEDIES.items() if part in message), "")
+    return whole.error(f"This is not TOML: {found[1]}.{remedy}", start)
 
 
 @dataclass(frozen=True)

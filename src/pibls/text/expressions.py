@@ -67,7 +67,7 @@ def _read(piece: Text, span: tuple[int, int], names: Names, kind: str) -> Measur
         raise
     except SyntaxError as error:
         index = reader.index(error.lineno or 1, (error.offset or 1) - 1)
-        message = "This cannot be read: an operator is missing or left over here, or a bracket or comma misplaced."
+        message = "This cannot be read: an operator is missing or superfluous here, or a bracket or comma is misplaced."
         raise piece.error(message, max(start, min(index, stop - 1))) from None
     except (RecursionError, MemoryError):
         raise piece.error("The formula is nested too deeply; split it up.", start) from None
@@ -103,7 +103,8 @@ class _FormulaReader:
             raise self.error(node, f"The formula is nested more than {_DEEPEST} deep; split it up.")
         method = _METHODS.get(type(node))
         if method is None:
-            raise self.error(node, f"This ({type(node).__name__}) is not part of formulas.")
+            comma = " Write decimals with a point, as in 0.1." if isinstance(node, ast.Tuple) else ""
+            raise self.error(node, f"This ({type(node).__name__}) cannot stand in a formula.{comma}")
         try:
             return method(self, node, depth + 1)
         except TextError:
@@ -121,7 +122,7 @@ class _FormulaReader:
         del depth
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise RefusedError("This is not part of formulas; only numbers are.")
+            raise RefusedError("Formulas contain numbers only, no texts.")
         if not abs(value) < 1e300:
             raise RefusedError("This number is too large.")
         return Measured(sp.Integer(value) if isinstance(value, int) else sp.Float(value), float(value))

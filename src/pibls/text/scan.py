@@ -28,6 +28,7 @@ _PAIRS = {")": "(", "]": "["}
 _LOGIC = {"and", "or", "not"}
 _REMEDIES = {
     "^": "Write a power as **, as in x**2.",
+    "'": "Write derivatives as u_x and u_xx.",
     "&": "Write 'and' between two comparisons.",
     "|": "Write 'or' between two comparisons.",
     "~": "Write 'not' before a comparison.",

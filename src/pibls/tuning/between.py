@@ -194,7 +194,7 @@ class Between:
         problem = problem or self.problem_at(value)
         assert self.prepared.comparison is not None
         old, _ = self.prepared.comparison
-        fits = [self._curve.mixed(number, own[0]) for number, own in enumerate(self._curve.shares(np.array([value])))]
+        fits = self._curve.at(value)
         nearest = min(self.kept, key=lambda own: abs(own.value - value)).found
         layouts = old.fit_layout.restated(problem), old.better_layout.restated(problem)
         found = Comparison(fits[0], layouts[0], fits[1], layouts[1], 0.0, nearest.sensitivity, old.extrapolation)
@@ -282,9 +282,17 @@ class _Curve:
         found = np.divide(change, size, out=np.full(len(values), np.inf), where=size > 0.0)
         return np.where(np.isfinite(found), found, np.inf)
 
-    def mixed(self, tree: int, shares: FloatArray) -> Fit:
-        """Return a solution on a tree from shares of the kept ones."""
-        weights = np.tensordot(shares, self.stacks[tree], axes=1)
-        left, old = np.abs(shares) @ self.residuals[tree], self.fits[tree]
+    def at(self, value: float) -> tuple[Fit, Fit]:
+        """Return the solution on the coarser tree without the last kept one, and that on the finer tree with it."""
+        one, two = (own[0] for own in self.shares(np.array([value])))
+        return self._mixed(0, one, np.abs(two)), self._mixed(1, two, np.abs(two))
+
+    def _mixed(self, tree: int, shares: FloatArray, sizes: FloatArray) -> Fit:
+        """Return a solution on a tree from shares of the kept ones, with the residuals of as much of each."""
+        weights, left, old = (
+            np.tensordot(shares, self.stacks[tree], axes=1),
+            sizes @ self.residuals[tree],
+            self.fits[tree],
+        )
         pairs = dict(zip(old.parts, weights, strict=True)), dict(zip(old.parts, left.tolist(), strict=True))
         return Fit(old.root, old.parts, *pairs, old.unknowns)

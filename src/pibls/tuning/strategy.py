@@ -19,6 +19,7 @@ from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.problem import Problem
 from pibls.problem.shocks import fronts_of
+from pibls.problem.transport import transport_of
 from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.refinement.stopping import GLANCE
@@ -61,8 +62,9 @@ class Strategy:
         check_interfaces(self.problem)
         free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
         evolves = self.problem.domain.time is not None
-        if free and evolves and (fronts := self.problem.once(fronts_of)) is not None:
-            return solve_along_characteristics(fronts, self.tol, self.budget, self.seed)
+        carried = (self.problem.once(fronts_of) or self.problem.once(transport_of)) if free else None
+        if carried is not None:
+            return solve_along_characteristics(carried, self.tol, self.budget, self.seed)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
         if (unit := unit_of(self.problem)) != 1.0:

@@ -66,8 +66,8 @@ def _entering(evolution: Evolution, name: str, velocity: dict[Slot, sp.Expr]) ->
     equation = equations_in_words(problem, problem.laws.statements)
     return (
         f"The solution is not unique: {has(place, 0)}, and {name} enters there, at a speed of "
-        f"{-through[bare].min():.3g}; {equation} needs one wherever it does. Add what is missing, as Dirichlet({name}, "
-        "..., on=...); where it leaves, none is needed."
+        f"{-through[bare].min():.3g}; {equation} needs one wherever it does. Add what is missing, such as "
+        f"Dirichlet({name}, ..., on=...); where it leaves, none is needed."
     )
 
 

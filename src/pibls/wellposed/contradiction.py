@@ -62,7 +62,7 @@ class Clash:
         if self.place is not None:
             place = f"near {', '.join(f'{s.name}={v:.3g}' for s, v in zip(symbols, self.place, strict=True))}"
         return (
-            f"The conditions contradict each other: {self.names[0]} and {self.names[1]} give the same thing twice, and "
+            f"The conditions contradict each other: {self.names[0]} and {self.names[1]} set the same quantity, and "
             f"{place} one says {first:.6g} and the other {second:.6g}. Restrict one of them with on=..., such "
             "as on=domain.boundary - part, or remove it."
         )

@@ -107,17 +107,17 @@ def _in_words(
         missing = f"a boundary part without one, an initial value or velocity, or a gauge such as Mean({field}, 0)"
         level = f"Give {field} a value there, or a mean."
         otherwise = (
-            level if is_level else f"Add the condition that is missing: {missing}; if none is, it is a resonance."
+            level if is_level else f"Add the missing condition: {missing}. If none is missing, it is a resonance."
         )
         return (
-            f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). "
+            f"The solution is not unique: {change} leaves every equation and condition unchanged (to {seen:.0e}). "
             f"{remedy or otherwise} If the data "
             "are incompatible, there is no solution at all."
         )
     backwards = "Data cannot determine it, as in a heat equation run backwards; give conditions at the other end."
     return (
         f"The solution is unstable: {change} of size one changes the equations and conditions by only {seen:.0e}, and "
-        f"the finer it is the less. {remedy or backwards}"
+        f"by less the finer it is. {remedy or backwards}"
     )
 
 

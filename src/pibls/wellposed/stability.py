@@ -32,9 +32,9 @@ def unbounded_growth(evolution: Evolution, network: Network | None = None) -> st
         return ""
     long, short = (float(np.median(own[growing])) for own in growth[:2])
     return (
-        f"The solution is unstable: the shorter waves are the faster they grow, without bound (with {_WAVES[0]:.0f} "
-        f"radians per half side of the domain as exp({long:.1g} t), with {_WAVES[1]:.0f} as exp({short:.1g} t)), as in "
-        "a heat equation run backwards. Check the signs of the highest derivatives, or give conditions at the last "
+        f"The solution is unstable: shorter waves grow faster, without bound (with {_WAVES[0]:.0f} radians per half "
+        f"side of the domain as exp({long:.1g} t), with {_WAVES[1]:.0f} as exp({short:.1g} t)), as in a heat equation "
+        "run backwards. Check the signs of the highest derivatives, or give conditions at the last "
         "time instead."
     )
 

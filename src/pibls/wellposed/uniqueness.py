@@ -34,26 +34,26 @@ def free_level(problem: Problem) -> str:
     free = [name for name in problem.field_names if least.get(name, 0) > 0]
     if not free:
         return ""
-    whose = f"{joined(free)} {'occur' if len(free) > 1 else 'occurs'} only by derivatives"
+    whose = f"only derivatives of {joined(free)} occur, so any constant can be added"
     late = [name for name in free if _has_no_start(problem, name)]
     if late:
         return (
-            f"The solution is not unique: {whose}, so that any constant can be added, and {joined(late)} "
-            f"{'have' if len(late) > 1 else 'has'} no initial value. Add it, as Initial({late[0]}, ...)."
+            f"The solution is not unique: {whose}, and {joined(late)} {'have' if len(late) > 1 else 'has'} no initial "
+            f"value. Add one, such as Initial({late[0]}, ...)."
         )
     steep = [name for name in free if least[name] > 1]
     if steep and problem.domain.time is None:
         names = [s.name for s in problem.domain.coordinates]
         levels = joined([f"Mean({steep[0]}, 0)", *(f"Mean({steep[0]}.diff({name}), 0)" for name in names)])
-        order, them = min(least[name] for name in steep), f"{joined(steep)} {'occur' if len(steep) > 1 else 'occurs'}"
+        order = min(least[name] for name in steep)
         return (
-            f"The solution is not unique: {them} only by derivatives of order {order} and more, so that any constant "
-            f"and any multiple of {joined(names)} can be added, and there may be no solution at all. Give levels, as "
-            f"{levels}, or values at several places."
+            f"The solution is not unique: only derivatives of {joined(steep)} of order {order} and higher occur, so "
+            f"any constant and any multiple of {joined(names)} can be added, and there may be no solution at all. "
+            f"Fix the level with {levels}, or give values at several points."
         )
     return (
-        f"The solution is not unique: {whose}, so that any constant can be added, and there may be no solution at all. "
-        f"Give a level, as Mean({free[0]}, 0), or a value somewhere."
+        f"The solution is not unique: {whose}, and there may be no solution at all. Fix the level with "
+        f"Mean({free[0]}, 0), or give a value at some point."
     )
 
 
@@ -91,8 +91,8 @@ def free_motion(problem: Problem) -> str:
         if np.abs(own).max() > CLOSE
     ]
     return (
-        f"The solution is not unique: {joined(words)} can be added to it, and no equation and no condition changes. "
-        "Hold it somewhere, by values or means of the fields."
+        f"The solution is not unique: {joined(words)} can be added to it without a change of any equation or "
+        "condition. Fix it with values or means of the fields."
     )
 
 
@@ -165,8 +165,8 @@ def leaves_at_will(problem: Problem) -> str:
     name = problem.field_names[0]
     return (
         f"The solution is not unique: {name} = {rest:.3g} solves {equations_in_words(problem, equations)}, and so does "
-        f"a solution that leaves it, wherever it likes: at a distance of {PLAIN:.0e} it leaves at {far:.1g} times the "
-        f"distance, at {SMALLEST:.0e} at {near:.1g} times. Give another value, or a condition at the other end."
+        f"a solution that leaves it at any point: at a distance of {PLAIN:.0e} it leaves at {far:.1g} times "
+        f"the distance, at {SMALLEST:.0e} at {near:.1g} times. Give another value, or a condition at the other end."
     )
 
 
