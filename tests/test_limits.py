@@ -168,7 +168,7 @@ def test_memory_stops_a_solve_that_has_a_solution(monkeypatch):
 
     solution = pb.solve(FRONT, tol=1e-12, budget=1e9, memory="1 GB", progress=tell)
     assert solution.status == "stalled"
-    assert "memory limits it" in solution.diagnostics.message
+    assert "memory limits the solve" in solution.diagnostics.message
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e6, 1e9, 1e11])
