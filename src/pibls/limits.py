@@ -127,8 +127,8 @@ class Guard:
         left = self.deadline + _GRACE + _SHARE * self.deadline - self.elapsed
         if operations / (_EFFICIENCY * self.rate) > left:
             self.words = (
-                f"The deadline limits the solve: the next step takes about {operations / (_EFFICIENCY * self.rate):.2g} s "
-                f"of the {self.deadline:g} s."
+                "The deadline limits the solve: the next step takes about "
+                f"{operations / (_EFFICIENCY * self.rate):.2g} s of the {self.deadline:g} s."
             )
             raise Stopped
 
