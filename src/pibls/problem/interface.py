@@ -54,7 +54,7 @@ class Flux(Marked):
     word = "flux"
 
     def _latex(self, printer: Any) -> str:
-        return rf"q_{{{printer.doprint(self.args[0])}}}"
+        return rf"q^{{\mathrm{{in}}}}_{{{printer.doprint(self.args[0])}}}"
 
 
 def _of_fields(value: object, owner: str) -> sp.Expr:

@@ -71,8 +71,8 @@ def sweep(
     tol
         Relative L2 error to reach at every point.
     quantities
-        Numbers to compute from every solution, by name: quantities such as ``maximum(u)`` and ``flow(part)``, expressions
-        at a point such as ``u.subs(x, 0)``, or functions of a solution.
+        Numbers to compute from every solution, by name: quantities such as ``maximum(u)`` and ``flow(part)``,
+        expressions at a point such as ``u.subs(x, 0)``, or functions of a solution.
     grid_points
         How many along each coordinate of the grid that fields are given on.
     progress

@@ -327,16 +327,23 @@ def lacking(problem: Problem, statements: Sequence[Statement], needed: int) -> t
     bare = found < needed
     parts = {name: part.contains(X) for name, part in named(problem).items()}
     whole = [name for name, own in parts.items() if own.any() and bare[own].all()]
+
+    def piece(first: int) -> str:
+        place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(problem.domain.space, X[first], strict=False))
+        where = next((f"a piece of {name}" for name, own in parts.items() if own[first]), "a piece of the boundary")
+        return f"{where} (near {place})"
+
     if whole:
         fewest = int(min(found[parts[name]].min() for name in whole))
         names = [name for name in whole if found[parts[name]].min() == fewest]
+        # Pieces without a name, such as the edge of a hole.
+        others = np.flatnonzero((found == fewest) & ~np.any(list(parts.values()), axis=0))
+        names += [piece(int(first)) for first in others[:1]]
         return "the boundary" if (found == fewest).all() else joined(names), fewest
     if bare.mean() <= SLIGHT:
         return "", 0
     first = int(np.flatnonzero(bare)[0])
-    place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(problem.domain.space, X[first], strict=False))
-    where = next((f"a piece of {name}" for name, own in parts.items() if own[first]), "a piece of the boundary")
-    return f"{where} (near {place})", int(found[first])
+    return piece(first), int(found[first])
 
 
 def exceeding(problem: Problem, statements: Sequence[Statement], needed: int) -> tuple[str, int]:
