@@ -17,7 +17,7 @@ from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.design import STEEPEST, Design
 from pibls.evolution.form import Evolution
 from pibls.evolution.galerkin import Galerkin
-from pibls.evolution.radau import STAGES, IntegrationError
+from pibls.evolution.radau import IntegrationError
 from pibls.evolution.run import (
     Run,
     distance,
@@ -125,9 +125,9 @@ class RefinementInTime:
         """Return the fineness of the first features; waves are to resolve the initial values."""
         fineness = 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
         system = self.system(design, fineness)
-        while (
-            isinstance(system, Waves) and system.missed > self.tol and STAGES * system.costs[0] < SLIGHT * self.allowed
-        ):
+        while isinstance(system, Waves) and system.missed > self.tol:
+            if SETTINGS.times * system.iteration > MOST * self.allowed:
+                break
             fineness *= SETTINGS.finer[0]
             system = self.system(design, fineness)
         return fineness

@@ -28,10 +28,10 @@ from pibls.evolution.radau import (
     node_times,
     times_within,
 )
-from pibls.evolution.waves import Waves, suits_waves
+from pibls.evolution.waves import Waves, embedded, suits_waves
 from pibls.problem import OnPart, Problem, Statement
 from pibls.quadrature.roots import climbed
-from pibls.refinement.standards import POINTS
+from pibls.refinement.standards import MOST, POINTS
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
@@ -51,7 +51,7 @@ class Run:
     """A solution on features of one fineness."""
 
     network: EvolvedNetwork
-    rule: QuadratureRule  # the quadrature rule it was projected with, or points at which it is compared
+    rule: QuadratureRule  # the quadrature rule it was projected with; without points on waves
     # design, fineness: what the features were drawn from
     design: Design
     fineness: float
@@ -93,7 +93,7 @@ def follow(system: Galerkin | Waves, design: Design, fineness: float, tol: float
         ended, trajectory = error, error.partial
     operations = integrator.operations + SETTINGS.times * cost.PER_CALL
     if isinstance(system, Waves):
-        network, rule = system.network(trajectory), QuadratureRule(*system.scattered())
+        network, rule = system.network(trajectory), QuadratureRule(np.empty((0, design.dimension)), np.empty(0))
     else:
         network, rule = network_of(system, trajectory), system.basis.rule
     return Run(network, rule, design, fineness, system.size, operations, ended, isinstance(system, Waves))
@@ -149,9 +149,25 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
     times, spans = times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
+    if fine.on_waves:
+        return _apart_on_waves(problem, coarse, fine, times, spans)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
     errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
+    return float(np.max(errors / field_scales(problem, own)))
+
+
+def _apart_on_waves(problem: Problem, coarse: Run, fine: Run, times: FloatArray, spans: FloatArray) -> float:
+    """Return the relative L2 distance of two solutions on waves, by their coefficients."""
+    squares, count = np.zeros((2, fine.network.size)), fine.network.features
+    # The mean square of all waves but the constant one is a half.
+    means = np.where(np.arange(count) == count // 2, 1.0, MOST)
+    side = round(count ** (1.0 / fine.design.dimension))
+    for time, span in zip(times, spans.tolist(), strict=True):
+        one, two = (run.network.states(time[None])[0] for run in (coarse, fine))
+        gap = two - embedded(one, side, fine.design.dimension)
+        squares += span * np.stack([np.square(gap) @ means, np.square(two) @ means])
+    errors, own = np.sqrt(squares)
     return float(np.max(errors / field_scales(problem, own)))
 
 

@@ -25,9 +25,8 @@ from pibls.evolution.cost import PER_NUMBER
 from pibls.evolution.design import harmonics
 from pibls.evolution.form import Evolution, Rate, compiled
 from pibls.evolution.multipliers import Slot, State
-from pibls.evolution.radau import Trajectory
+from pibls.evolution.radau import STAGES, Trajectory
 from pibls.problem import MultiIndex, Opposite
-from pibls.refinement.standards import CANDIDATES, POINTS
 from pibls.solution.evolved import EvolvedNetwork
 
 
@@ -45,7 +44,8 @@ class Blocks:
         def solve(right: Any) -> Any:
             waves = fft.fftn(right.reshape(states, *lattice), axes=axes)
             solved = np.moveaxis(inverse @ np.moveaxis(waves, 0, -1)[..., None], -2, 0)[..., 0]
-            return fft.ifftn(solved, axes=axes).reshape(right.shape)
+            found = fft.ifftn(solved, axes=axes).reshape(right.shape)
+            return found if np.iscomplexobj(right) or np.iscomplex(shift) else found.real
 
         return solve
 
@@ -258,6 +258,11 @@ class Waves:
         """Operations that it takes to prepare all this."""
         return self.costs[0]
 
+    @property
+    def iteration(self) -> float:
+        """Operations of an iteration of a step."""
+        return STAGES * self.costs[0] + self.step_costs[1]
+
     def network(self, trajectory: Trajectory) -> EvolvedNetwork:
         """Return a trajectory of values as a network of sines and cosines."""
         pieces = trajectory.coefficients
@@ -277,11 +282,14 @@ class Waves:
         features = harmonics(self.evolution.space, self.most)
         return EvolvedNetwork(features, np.ones(features.size), trajectory.breaks, np.array(found))
 
-    def scattered(self) -> tuple[FloatArray, FloatArray]:
-        """Return points at which solutions are compared, and their weights."""
-        low, high = self.evolution.space.bounds.T
-        X = low + np.random.default_rng(POINTS).random((min(CANDIDATES, 4 * POINTS), len(low))) * (high - low)
-        return X, np.full(len(X), self.evolution.space.measure / len(X))
+
+def embedded(coefficients: FloatArray, side: int, axes: int) -> FloatArray:
+    """Return the coefficients of waves among those of more waves; the last axis holds them all."""
+    own = round(coefficients.shape[-1] ** (1.0 / axes))
+    room = (side - own) // 2
+    shape = coefficients.shape[:-1]
+    padding = [(0, 0)] * len(shape) + [(room, room)] * axes
+    return np.pad(coefficients.reshape(*shape, *[own] * axes), padding).reshape(*shape, -1)
 
 
 def _transform(points: float) -> float:
