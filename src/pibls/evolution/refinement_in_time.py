@@ -122,10 +122,10 @@ class RefinementInTime:
         return self._looked_back(stop) if self.level == 0 and stop.reason is not Reason.INTERRUPTED else stop
 
     def _first_fineness(self, design: Design) -> float:
-        """Return the fineness of the first features; waves are to resolve the initial values."""
+        """Return the fineness of the first features; waves are to resolve half the digits of initial values."""
         fineness = 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
         system = self.system(design, fineness)
-        while isinstance(system, Waves) and system.missed > self.tol:
+        while isinstance(system, Waves) and system.missed > self.tol**MOST:
             if SETTINGS.times * system.iteration > MOST * self.allowed:
                 break
             fineness *= SETTINGS.finer[0]
