@@ -127,7 +127,7 @@ class Trajectory:
 class Integrator:
     """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows."""
 
-    field: Galerkin | Waves  # f, or whatever else has its rates, Jacobian, tangent, sizes and costs
+    field: Galerkin | Waves  # f, or whatever else has its rates, Jacobian, sizes and costs
     tol: float  # largest error of the polynomial of a step, relative to the size of each part so far
     allowed: float = np.inf  # operations after which to give up
     operations: float = 0.0  # those so far

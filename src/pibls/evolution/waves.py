@@ -20,7 +20,6 @@ from scipy import fft
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.evolution.basis import at_times
 from pibls.evolution.cost import PER_NUMBER
 from pibls.evolution.design import harmonics
 from pibls.evolution.form import Evolution, Rate, compiled
@@ -122,7 +121,7 @@ class Waves:
         for name, rate in self.evolution.split_rates.items():
             constant = [(slot, own.constant) for slot, own in rate.linear if own.constant is not None]
             other = [
-                (slot, own(at_times(self._fine_points, first)).reshape(self._shape(self._fine_side)))
+                (slot, own(self._finely_at(first)).reshape(self._shape(self._fine_side)))
                 for slot, own in rate.linear
                 if own.constant is None
             ]
@@ -160,7 +159,7 @@ class Waves:
         """Return the time derivative of all values, one row per time."""
         fields = self._fields(states)
         waves, found, known = fft.rfftn(fields, axes=self._axes), np.empty_like(fields), dict[Slot, FloatArray]()
-        X = at_times(self._fine_points, times)
+        X = self._finely_at(times) if any(rate.rest is not None for *_, rate in self._parts.values()) else np.empty(0)
 
         def values(slot: Slot) -> FloatArray:
             if slot not in known:
@@ -184,10 +183,16 @@ class Waves:
             found[:, number] = fft.irfftn(made, s=self._shape(self.side), axes=self._axes)
         return found.reshape(states.shape)
 
+    def _finely_at(self, times: FloatArray) -> FloatArray:
+        """Return the points of the fine lattice at times."""
+        X = np.empty((len(times), len(self._fine_points), len(self._axes) + 1))
+        X[..., :-1], X[..., -1] = self._fine_points, times[:, None]
+        return X.reshape(-1, X.shape[-1])
+
     def jacobian(self, time: float, state: FloatArray) -> Blocks:
         """Return the derivative of the rates by the state, with the mean of factors that differ from place to place."""
         fields = self._fields(state[None])
-        waves, X = fft.rfftn(fields, axes=self._axes)[0], at_times(self._fine_points, np.array([time]))
+        waves, X = fft.rfftn(fields, axes=self._axes)[0], self._finely_at(np.array([time]))
         count = len(self._numbers)
         found: Any = np.zeros((*self._shape(self.side), count, count), dtype=complex)
         for (name, order), number in self._numbers.items():
@@ -214,8 +219,10 @@ class Waves:
 
     @cached_property
     def _first(self) -> Any:
-        X, coordinates = self._fine_points, self.evolution.problem.domain.coordinates
-        X = at_times(X, np.array([self.evolution.limits[0]]))
+        X, coordinates = (
+            self._finely_at(np.array([self.evolution.limits[0]])),
+            self.evolution.problem.domain.coordinates,
+        )
         given = [compiled(self.evolution.initial[state], coordinates)(X) for state in self._numbers]
         return self._coarsely(np.stack(given).reshape(-1, *self._shape(self._fine_side)))
 
