@@ -52,6 +52,7 @@ reproduce: $(if $(filter full,$(PROFILE)),.venv/torch,.venv/core)
 	$(BIN)/pibls reproduce --profile $(PROFILE) --out out/reproduce
 
 .venv/core: pyproject.toml
+	@echo "Installing pibls into .venv, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@

@@ -160,6 +160,7 @@ NAMES = {
     "pibls.studio.session": "History Move Session",
     "pibls.studio.shape_edits": "dragged handles with_shape without_shape",
     "pibls.studio.text_edits": "with_item with_table with_value without",
+    "pibls.studio.unknown_edits": "with_unknowns",
     "pibls.studio.workbench": "Workbench zoo_text",
     "pibls.studio.worker": "Inbox step_ahead",
     "pibls.sweeps.kept": "file_of",

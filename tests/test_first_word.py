@@ -42,7 +42,12 @@ def test_nothing_is_said_of_problems_that_only_look_ill_posed(name: str) -> None
     ("equations", "domain", "conditions", "words"),
     [
         (HEAT, SQUARE, [pb.Dirichlet(u, 0, on=THREE)], "right has no condition; -laplacian(u) = 1 needs one there"),
-        (HEAT, HOLED, [pb.Dirichlet(u, 0, on=HOLED.left)], "right, bottom and top have no condition;"),
+        (
+            HEAT,
+            HOLED,
+            [pb.Dirichlet(u, 0, on=HOLED.left)],
+            "right, bottom, top and a piece of the boundary (near x=",
+        ),
         (
             HEAT,
             DISK,

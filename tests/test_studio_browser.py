@@ -202,8 +202,13 @@ def test_errors_stand_below_their_line_and_everything_has_a_name(page):
     field.fill("-laplacian(u) = sinn(x)")
     words = page.locator(".card.wrong .words").first
     playwright.expect(words).to_contain_text("Did you mean 'sin'?", timeout=PATIENCE)
-    field.fill("-laplacian(u) = sin(x)")
+    field.fill("-laplacian(u) = k*sin(x)")
+    page.locator(".card.wrong .chip", has_text="Add the parameter k").click()
+    playwright.expect(page.get_by_label("Slider of k")).to_be_visible(timeout=PATIENCE)
     playwright.expect(page.locator(".card .math").first).to_contain_text("sin", timeout=PATIENCE)
+    page.get_by_label("Unknowns").fill("w")
+    playwright.expect(field).to_have_value("-laplacian(w) = k*sin(x)", timeout=PATIENCE)
+    status(page, "Ready to solve|The problem has changed")
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, textarea, [role=button], [role=slider], [tabindex='0']")]
         .filter((node) => node.checkVisibility() && !node.closest("[aria-label], label")

@@ -29,6 +29,7 @@ from internals import (
     with_item,
     with_shape,
     with_table,
+    with_unknowns,
     with_value,
     without,
     without_shape,
@@ -45,6 +46,24 @@ FILES = sorted((ROOT / "cli" / "starters").glob("*.toml"))
 
 def comments(text):
     return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+
+
+def test_a_new_name_of_an_unknown_goes_through_all_formulas():
+    text = with_value(PLATE, ("conditions", 1, "value"), "h*air + T**2")
+    text = with_value(with_value(text, ("parameters", "Tea"), 1), ("equations", 0), "-laplacian(T) + T_x*Tea = exp(T)")
+    made = with_unknowns(text, "unknowns", ["w"])
+    assert tomllib.loads(made)["equations"] == ["-laplacian(w) + w_x*Tea = exp(w)"]
+    assert tomllib.loads(made)["conditions"][1]["value"] == "h*air + w**2"
+    assert comments(made) == comments(text)
+    assert read_text(made).problem.field_names == ("w",)
+    assert with_unknowns(made, "unknowns", ["T"]) == text
+    for taken in ("x", "exp", "h", "plate", "2"):  # half of a name, or one of something else
+        assert tomllib.loads(with_unknowns(text, "unknowns", [taken]))["equations"] == tomllib.loads(text)["equations"]
+
+
+def test_conditions_keep_their_unknown_when_another_one_comes():
+    made = tomllib.loads(with_unknowns(PLATE, "unknowns", ["T", "p"]))
+    assert [own["u"] for own in made["conditions"]] == ["T"] * 3
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -126,6 +126,8 @@ def test_errors_have_their_place_and_a_suggestion(loop, session):
     found = read(loop, session, with_value(PLATE, ("conditions", 1, "value"), "h*airr"))
     assert found["conditions"][1]["error"]["key"] == "value"
     assert read(loop, session, "not toml")["error"]["line"] == 1
+    found = read(loop, session, with_value(PLATE, ("equations", 0), "-k*laplacian(T) = 0"))
+    assert found["equations"][0]["error"]["missing"] == "k"
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ FAULTS = {
     "u = ": "side of the equation is empty",
     " ": "empty",
     "u == 1": "single =",
+    "laplacian(u) == 1": "single =",
     "x < 1": "is a condition",
     "[x, y]": "is a vector",
     "[]": "needs entries",

@@ -1,4 +1,4 @@
-"""Solve differential equations with broad random-feature networks: no mesh, no training loop.
+"""Solve differential equations without meshing or training; every answer says how accurate it is.
 
 >>> import sympy as sp, pibls as pb
 >>> x, y = pb.coordinates("x y")

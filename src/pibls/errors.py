@@ -29,7 +29,7 @@ def printable(text: str, kept: str = "\n\t") -> str:
 
 
 class PiblsError(Exception):
-    """Base of every error the library raises on purpose; its words can be printed, whatever a file held."""
+    """Base of every error the library raises on purpose; its message is safe to print, whatever a file held."""
 
     def __str__(self) -> str:
         return printable(super().__str__())

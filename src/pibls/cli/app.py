@@ -25,7 +25,7 @@ _EXIT_CODES = (
 
 app = typer.Typer(
     name="pibls",
-    help="Solve differential equations with broad random-feature networks.",
+    help="Solve differential equations without meshing or training; every answer says how accurate it is.",
     epilog=_EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -47,7 +47,7 @@ def start(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Solve differential equations with broad random-feature networks."""
+    """Solve differential equations without meshing or training; every answer says how accurate it is."""
 
 
 app.command(epilog=_EXIT_CODES)(solve)

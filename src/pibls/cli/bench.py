@@ -34,7 +34,9 @@ def _complete(incomplete: str) -> list[str]:
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="Problems of the zoo; a dozen fast ones.", autocompletion=_complete),
+        typer.Argument(
+            metavar="NAME...", help="Problems of the zoo; by default a dozen fast ones.", autocompletion=_complete
+        ),
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run, from 0.")] = 1,

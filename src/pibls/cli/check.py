@@ -58,9 +58,8 @@ def check(
 ) -> None:
     """Check problem files without solving them.
 
-    Formulas, domains and conditions are read and put together; each condition must have points, an exact solution
-    must satisfy everything, conditions are counted on every part of the boundary, and small networks tell whether a
-    linear problem leaves its solution open.
+    Formulas, domains and conditions must fit together, an exact solution must satisfy everything, every part of the
+    boundary must have enough conditions, and a linear problem must determine its solution.
     """
     with told(debug, as_json="check" if as_json else ""):
         findings = []

@@ -33,7 +33,7 @@ _GAP = 3  # between the columns of a table
 _LEAST_ROOM = 24
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files also if they hold something else.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files even if they hold something else.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 

@@ -27,7 +27,9 @@ TableOfPoints = tuple[list[str], list[list[str]], "FloatArray"]  # heading and r
 def evaluate(
     saved: Annotated[Path, typer.Argument(metavar="SAVED", help="A solution written by `pibls solve --save`.")],
     at: Annotated[str, typer.Option(help="CSV file of points whose first line names the coordinates; - for stdin.")],
-    out: Annotated[Path | None, typer.Option("--csv", help="Write here instead of on standard output (-).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--csv", help="The file to write; by default standard output (-).")
+    ] = None,
     derivative: Annotated[
         list[str] | None, typer.Option(help="A derivative to add, such as u_xx; repeat for more.")
     ] = None,
@@ -36,8 +38,8 @@ def evaluate(
 ) -> None:
     """Evaluate a saved solution at points.
 
-    The rows of the CSV file are kept, other columns included, and a column per field and derivative is added. Points
-    outside the domain are extrapolated, with a warning.
+    The output has all columns of the CSV file and one more per field and derivative. Values outside the domain are
+    extrapolated, with a warning.
     """
     with told(debug):
         target = chosen_target("csv", out, force=force)

@@ -21,7 +21,7 @@ class Amount(StrEnum):
 
 def reproduce(
     profile: Annotated[
-        Amount, typer.Option(help="quick: ten minutes on two cores, PINNs as stored; full: everything, with torch.")
+        Amount, typer.Option(help="quick: some minutes on two cores, with stored PINNs; full: everything, with torch.")
     ] = Amount.quick,
     out: Annotated[Path, typer.Option(help="Folder of cells, figures, files and report.")] = Path("out/reproduce"),
     workers: Annotated[
@@ -36,9 +36,9 @@ def reproduce(
 ) -> None:
     """Run the experiments of the paper and write a report of published beside measured numbers.
 
-    Every result is stored as it is finished: interrupt at any time, run again, and only what is missing is computed.
+    Results are stored as they are finished: interrupt at any time, run again, and only missing ones are computed.
     """
-    with told(debug, f"What is finished is kept in {out}; run the same command again to go on."):
+    with told(debug, f"Finished results are kept in {out}; run the same command again to continue."):
         from pibls.paper.report import write_report
         from pibls.paper.runner import run_study
 

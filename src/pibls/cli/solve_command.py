@@ -37,13 +37,13 @@ def solve(
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
     budget: Annotated[float | None, typer.Option(help="Work for the search, in seconds of 10¹⁰ operations.")] = None,
-    deadline: Annotated[float | None, typer.Option(help="Real seconds after which the search ends.")] = None,
-    memory: Annotated[str | None, typer.Option(help='Memory that it may take, such as "2 GB".')] = None,
+    deadline: Annotated[float | None, typer.Option(help="End the search after so many real seconds.")] = None,
+    memory: Annotated[str | None, typer.Option(help='Memory that the solve may take, such as "2 GB".')] = None,
     assume_well_posed: Annotated[
-        bool, typer.Option("--assume-well-posed", help="Do not ask whether the problem determines its solution.")
+        bool, typer.Option("--assume-well-posed", help="Do not check whether the problem determines its solution.")
     ] = False,
     relative: Annotated[
-        str | None, typer.Option(help='Errors by the size of fields in the "domain", or nearby: "local".')
+        str | None, typer.Option(help='Errors relative to the size of fields in the whole "domain", or "local".')
     ] = None,
     device: Annotated[str | None, typer.Option(help='A torch device such as "cuda".')] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .pdf or .svg.")] = None,
@@ -58,13 +58,13 @@ def solve(
     animate: Annotated[Path | None, typer.Option(help="Write a film through time: .gif or .mp4.")] = None,
     force: Force = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; see the exit code.")] = False,
     debug: Debug = False,
 ) -> None:
     """Solve a problem and say how accurate the answer is.
 
-    Options that the problem file carries hold unless they are given here. Ctrl-C and SIGTERM end the search;
-    the best answer so far is told and written, and the exit code is 130 or 143.
+    Options given here override those of the problem file. Ctrl-C and SIGTERM end the search; the best answer so far is
+    printed and written, and the exit code is 130 or 143.
     """
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
         found = read_source(source, assigned(given or []))

@@ -18,14 +18,14 @@ _FIRST = "plate"
 def studio(
     file: Annotated[Path | None, typer.Argument(help="A problem file to open and to save to.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Where to listen; a free port if left out.", min=1024, max=65535)
+        int | None, typer.Option(help="The port to listen on; by default a free one.", min=1024, max=65535)
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     debug: Debug = False,
 ) -> None:
     """Open the studio: a page on this machine to write, draw, solve and look at problems.
 
-    Only this machine can reach it, and only with the token in its address. Ctrl-C ends it.
+    Only this machine can reach the page, and only with the token in its address. Ctrl-C ends it.
     """
     with told(debug):
         from pibls.studio.serving import require_packages, serve

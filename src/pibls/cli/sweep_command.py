@@ -30,7 +30,7 @@ def sweep(
         typer.Option("--set", metavar="NAME=VALUES", help="Values of a parameter: 1,2,3 or 0:1:11 or 1:100:20log."),
     ],
     folder: Annotated[
-        Path | None, typer.Option(help="Keep every solution here, and go on from those there are.")
+        Path | None, typer.Option(help="Keep every solution here, and reuse those already there.")
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solutions.")] = None,
@@ -53,10 +53,9 @@ def sweep(
 ) -> None:
     """Solve a problem file for all combinations of values of its parameters.
 
-    With --folder every solution is kept as it is finished: interrupt at any time, run again, and only the rest is
-    solved.
+    With --folder, finished solutions are kept: interrupt at any time, run again, and only the rest is solved.
     """
-    kept = "" if folder is None else f"Solutions that are finished are kept in {folder}; run it again to go on."
+    kept = "" if folder is None else f"Finished solutions are kept in {folder}; run the same command again to continue."
     with told(debug, kept, as_json="sweep" if as_json else ""):
         if source == STDIN or source.startswith(ZOO):
             raise InputError(f"sweep solves a problem file that has parameters. Got {source!r} instead.")

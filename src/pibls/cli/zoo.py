@@ -23,7 +23,7 @@ _COLUMNS = ("name", "kind", "order", "dimensions", "fields", "solution", "about"
 
 def list_zoo(
     linear: Annotated[
-        bool | None, typer.Option("--linear/--nonlinear", help="Only linear ones, or only those that are not.")
+        bool | None, typer.Option("--linear/--nonlinear", help="Only linear problems, or only nonlinear ones.")
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -104,10 +104,10 @@ def starter(kind: str) -> str:
 
 def new(
     kind: Annotated[
-        str | None, typer.Argument(help="The kind of problem; without it they are listed.", autocompletion=kinds)
+        str | None, typer.Argument(help="The kind of problem; without it, list the kinds.", autocompletion=kinds)
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file to write; KIND.toml if left out, - to print it.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The file to write, by default KIND.toml; - prints it.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     debug: Debug = False,
 ) -> None:
     """Write a commented problem file to start from."""

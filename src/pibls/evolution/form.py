@@ -15,11 +15,13 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
+from pibls.evolution.first_values import initial_states, is_initial, is_rate
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.evaluate import Function, Within, compile_function, differentiated
+from pibls.problem.evaluate import Function, compile_function, differentiated
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
+from pibls.wellposed.first_rates import first_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,9 @@ class Evolution(InTime):
     # for fields whose highest derivative in time is also differentiated in space, the coefficient of each
     mass: Mapping[str, Mapping[MultiIndex, sp.Expr]] = field(default_factory=dict)
     velocity: float = 0.0  # how fast the coordinate of space moves
-    lacks: str = ""  # what the conditions leave open, as a sentence; initial values that are not given are zero then
+    # what the conditions leave open, or which contradict each other, as a sentence; initial values that are not given
+    # are zero then
+    lacks: str = ""
     # conditions beyond those that determine the solution; boundary does not have them
     surplus: tuple[Statement, ...] = ()
 
@@ -202,7 +206,7 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
     solved = _solved(moving, kept)
     if isinstance(solved, Unsuitable):
         return solved
-    initial, boundary, gauges, problems = _conditions(problem, still)
+    initial, boundary, gauges, problems = _conditions(problem, still, kept)
     constraints = [s for s in equations if s not in moving]
     multipliers = find_multipliers(solved, constraints, still, gauges, boundary)
     if isinstance(multipliers, Unsuitable):
@@ -223,6 +227,7 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     needed = conditions_needed(evolution)
     extra = () if needed is None else surplus(evolution, needed)
     lacks = "" if needed is None else what_lacks(evolution, needed)
+    rates = [s for s in evolution.problem.statements if is_rate(s, evolution.problem, evolution.orders)]
     missing = {state: sp.S.Zero for state in evolution.states if state not in evolution.initial}
     for name, order in missing:
         what = f"{'the time derivative of ' * min(order, 1)}{name} has no initial value"
@@ -231,38 +236,16 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
         derivative = f"{name}.diff({evolution.problem.domain.time}{f', {order}' * (order > 1)})" if order else name
         lacks = f"The solution is not unique: {what}. Add one, such as Initial({derivative}, ...)."
     boundary = tuple(s for s in evolution.boundary if s not in extra)
-    initial = {**evolution.initial, **missing}
-    return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)
-
-
-def is_initial(statement: Statement, problem: Problem) -> bool:
-    """Tell whether a statement holds at the first time."""
-    return isinstance(statement.place, OnPart) and statement.place.part == problem.domain.initial
-
-
-def initial_states(problem: Problem, still: Collection[str]) -> tuple[dict[State, sp.Expr], str]:
-    """Return the initial values of fields and of their time derivatives, but of still fields, and why one is none."""
-    initial: dict[State, sp.Expr] = {}
-    for statement in problem.statements[len(problem.equations) :]:
-        form = statement.form
-        # What a still field is at first follows from the others.
-        if not is_initial(statement, problem) or set(form.fields) <= set(still):
-            continue
-        if len(form.terms) != 1 or not form.is_linear or any(form.terms[0].multi_index[:-1]):
-            return {}, f"{statement.name} does not give the initial value of one field"
-        (term,) = form.terms
-        # A material at the first time is that of the place itself, not that beside a boundary.
-        value = (-form.source / term.coefficient).replace(Within, lambda material, *_: material)
-        if initial.setdefault((term.field, term.multi_index[-1]), value) != value:
-            return {}, f"{statement.name} contradicts another initial value"
-    return initial, ""
+    judged = replace(evolution, initial={**evolution.initial, **missing}, boundary=boundary, lacks=lacks)
+    told, unknown = first_rates(judged, rates)
+    return replace(judged, lacks=lacks or told, surplus=(*extra, *unknown))
 
 
 def _conditions(
-    problem: Problem, still: list[str]
+    problem: Problem, still: list[str], orders: Mapping[str, int]
 ) -> tuple[dict[State, sp.Expr], list[Statement], list[Statement], list[str]]:
     """Return initial values, boundary statements, averages of still fields, and why others are none of these."""
-    initial, reason = initial_states(problem, still)
+    initial, reason = initial_states(problem, orders)
     problems, boundary, gauges = [reason] if reason else [], [], []
     for statement in problem.statements[len(problem.equations) :]:
         place, of_still = statement.place, set(statement.form.fields) <= set(still)

@@ -355,7 +355,7 @@ class RefinementInTime:
         """Return the status, the estimated error and the message of a solve."""
         flaw = self.evolution.lacks
         if not flaw and not np.isfinite(estimate) and (lost := self._blown_up()):
-            remedy = "The solution that is returned holds until then. End earlier, or check signs and initial values."
+            remedy = "The returned solution is valid until then. End earlier, or check signs and initial values."
             flaw = f"{lost} {remedy}"
         if not flaw and stop.reason is Reason.TOLERANCE and (unmet := self._unmet(solution)):
             estimate, (missed, flaw) = 1.0, unmet
@@ -372,7 +372,7 @@ class RefinementInTime:
             clash = clash_beyond(statement, solution)
             flaw, missed = "" if clash is None else clash.in_words(solution, self.tol), relative_miss(finer, statement)
             if flaw or missed > max(PLAIN, 10.0 * self.tol):
-                return f"The solution meets all conditions but {statement.name}, which it misses by {missed:.1g}.", flaw
+                return f"The solution meets all conditions except {statement.name}, missed by {missed:.1g}.", flaw
         return None
 
 

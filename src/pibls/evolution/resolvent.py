@@ -16,7 +16,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import Application
 
-from pibls.evolution.form import InTime, compiled, initial_states, is_initial
+from pibls.evolution.first_values import initial_states, is_initial
+from pibls.evolution.form import InTime, compiled
 from pibls.evolution.multipliers import State, Unsuitable
 from pibls.geometry.part import Part
 from pibls.geometry.patch import TimedPatch
@@ -257,11 +258,13 @@ def _resolvent(problem: Problem) -> Resolvent | Unsuitable:
         return Unsuitable("a term without fields of a flux jumps")
     if reason := next(filter(None, (_hindrance(s, problem) for s in problem.statements)), ""):
         return Unsuitable(reason)
-    terms = [term for s in problem.statements for form in s.forms for term in form.terms]
-    orders = {name: max(t.multi_index[-1] for t in terms if t.field == name) for name in problem.field_names}
+    terms = [t for s in problem.statements if not is_initial(s, problem) for form in s.forms for t in form.terms]
+    orders = {
+        name: max((t.multi_index[-1] for t in terms if t.field == name), default=0) for name in problem.field_names
+    }
     if not any(orders.values()):
         return Unsuitable("no equation has a time derivative")
-    initial, reason = initial_states(problem, [name for name, order in orders.items() if not order])
+    initial, reason = initial_states(problem, orders)
     if reason:
         return Unsuitable(reason)
     states = [(name, below) for name, order in orders.items() for below in range(order)]

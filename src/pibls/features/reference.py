@@ -40,7 +40,7 @@ class Cells:
     Parameters
     ----------
     activation
-        Activation of the feature nodes, a smooth one. Sines are the default, and the best of them.
+        Smooth activation of the feature nodes. Sines are the default and the best choice.
     enhancement
         Activation of enhancement nodes, as many as there are feature nodes; none if left out.
     device

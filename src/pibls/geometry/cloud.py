@@ -60,7 +60,7 @@ def _numbered(U: FloatArray, count: int) -> IntArray:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class PointCloud(Domain):
-    """A domain given by points: measurements, or the nodes of someone else's mesh.
+    """A domain given by points: measurements, or the nodes of an existing mesh.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ class _ZeroPatch(Patch):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Implicit(Region):
-    """Where a function is negative, within bounds outside of which it is positive.
+    """The region where a function is negative, within bounds outside of which it is positive.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Implicit(Region):
     bounds : pairs of numbers
         The lowest and highest value of each coordinate; the function must be positive there.
     cells : int, optional
-        Into how many cells each coordinate is cut to find the boundary: what is smaller than a cell can be missed.
+        Number of cells along each coordinate to find the boundary with: smaller details can be missed.
         96 in the plane and 24 in space unless given.
 
     Examples

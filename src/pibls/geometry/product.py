@@ -225,9 +225,9 @@ def check_plane_shape(shape: object, owner: str) -> Region:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Extrusion(Drawn, Region):
-    """A plane shape drawn out along a third coordinate, which comes last.
+    """A plane shape extruded along a third coordinate, which comes last.
 
-    Its parts are those of the plane shape, drawn out, and the ends ``bottom`` and ``top``, also called ``z_min`` and
+    Its parts are those of the plane shape, extruded, and the ends ``bottom`` and ``top``, also called ``z_min`` and
     ``z_max`` after the coordinate. Where the plane shape has a part of such a name, ``extrusion.lift(part)`` finds it.
 
     Parameters

@@ -195,10 +195,10 @@ class SweptByTurning(Region):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Revolution(SweptByTurning):
-    """A plane shape turned about a coordinate axis.
+    """A plane shape revolved about a coordinate axis.
 
     The shape is drawn in a half plane: one of its coordinates is the distance from the axis, the other is the
-    coordinate along it, which is the one that both have. Its parts are those of the plane shape, turned.
+    coordinate along it, which is the one that both have. Its parts are those of the plane shape, revolved.
 
     Parameters
     ----------

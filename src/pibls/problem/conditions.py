@@ -85,7 +85,7 @@ def as_value(value: object, owner: str) -> sp.Expr:
         )
     if isinstance(value, int) and not isinstance(value, bool):
         return sp.Integer(value)
-    return sp.Float(check_number("value", value, owner))
+    return sp.Float(check_number("value", value, owner, remedy="Give one number or expression per condition."))
 
 
 def check_expression(u: object, owner: str) -> sp.Expr:

@@ -54,7 +54,7 @@ class Flux(Marked):
     word = "flux"
 
     def _latex(self, printer: Any) -> str:
-        return rf"q_{{{printer.doprint(self.args[0])}}}"
+        return rf"q^{{\mathrm{{in}}}}_{{{printer.doprint(self.args[0])}}}"
 
 
 def _of_fields(value: object, owner: str) -> sp.Expr:
@@ -127,7 +127,7 @@ def Convection(  # noqa: N802
 class Interface:
     """A condition across the boundary of a shape inside the domain, instead of continuity.
 
-    Without any, values and fluxes are continuous everywhere. Give what differs: jumps, a contact resistance, or any
+    Without one, values and fluxes are continuous everywhere. Give what differs: jumps, a contact resistance, or any
     equations between both sides.
 
     Parameters
@@ -143,7 +143,7 @@ class Interface:
     flux
         Flux outside minus flux inside, with the normal that points outwards: ``[k ∂u/∂n]``; see :func:`~pibls.flux`.
     resistance
-        The flux times this is by how much the value outside is larger, as for a thin layer: its thickness over its
+        The value outside is larger by the flux times this, as for a thin layer: its thickness over its
         conductivity.
 
     Examples

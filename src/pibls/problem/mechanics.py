@@ -45,7 +45,7 @@ def stress(
     along
         The coordinate that each displacement is along; needed where fields depend on time, too.
     expansion
-        The strain that the body takes on without a stress, the same in all directions: of heat, ``alpha * (T - T0)``.
+        The strain of the body without stress, the same in all directions; for heat, ``alpha * (T - T0)``.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def stress(
 def von_mises(stresses: Any) -> Any:
     """Return the equivalent stress of von Mises, of stresses in space or in a plane.
 
-    Stresses of :func:`stress` know the one across the plane, which is not zero in ``plane="strain"``. In a matrix of
+    Stresses of :func:`stress` include the one across the plane, which is not zero in ``plane="strain"``. In a matrix of
     two rows that is written out it counts as zero; write three rows otherwise.
 
     Examples
@@ -228,7 +228,7 @@ def Symmetry(  # noqa: N802
 def Absorbing(  # noqa: N802
     u: Any, on: Any = None, *, time: Any = None, speed: Any = 1, wave_number: Any = None, weight: float = 1.0
 ) -> tuple[Condition, ...]:
-    """Return the condition that waves leave through the boundary: exact for those that meet it at a right angle.
+    """Return the condition that lets waves out through the boundary: exact for those that meet it at a right angle.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _LOSSES = ("squares", "huber")
 class Observation:
     """Measured values of an expression, at points or averaged over regions.
 
-    Values that were measured more than once at a point are measurements like all others: each counts.
+    Several values at one point count as several measurements.
 
     Parameters
     ----------

@@ -44,13 +44,13 @@ class Problem:
     Parameters
     ----------
     equations
-        One SymPy equation (or expression that shall be zero), or a list of them.
+        One SymPy equation (or expression that is to be zero), or a list of them.
     domain
         Where the equations hold.
     conditions
         Boundary, initial and other conditions.
     exact
-        The exact solution where it is known: an expression, or a mapping from fields to expressions. It is used to
+        The exact solution if it is known: an expression, or a mapping from fields to expressions. It is used to
         report errors, never to solve. Unknown functions that ``truth`` has may be left out.
     truth
         True values of unknown numbers and functions where they are known: a mapping from these, or from their names, to

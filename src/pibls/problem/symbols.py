@@ -143,7 +143,7 @@ def field(
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     *coords
         The coordinates it depends on. An unknown coefficient, source, boundary or initial function may depend on fewer
         than the problem has.

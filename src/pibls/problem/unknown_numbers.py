@@ -141,7 +141,7 @@ def unknown(name: str, start: Any = None, bounds: Any = None, prior: Any = None)
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     start
         Where the search for it starts; chosen if left out.
     bounds
@@ -204,15 +204,15 @@ class OpenNumber(Unknown):
 
 
 def parameter(name: str) -> Any:
-    """Return a known number that is left open: the same problem can then be solved for many values of it.
+    """Return the symbol of a known number that is given later, to solve the same problem for many values.
 
-    A problem with open parameters is not solved; ``problem.at(k=2)`` is the problem with a number in their place, and
+    ``solve`` refuses open parameters; ``problem.at(k=2)`` is the problem with a number in their place, and
     :func:`~pibls.sweep` solves it for all values of a list.
 
     Parameters
     ----------
     name
-        The name that it is given a value by.
+        Its name, as in ``problem.at(k=2)``.
 
     Examples
     --------

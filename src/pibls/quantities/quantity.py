@@ -18,7 +18,7 @@ class Quantity:
     value
         The number.
     error
-        Estimated absolute error; infinite where the number is not bounded, NaN where nothing is known of it.
+        Estimated absolute error; infinite if the number is unbounded, NaN if nothing is known about it.
     place
         The coordinates at which a maximum or minimum was found.
     note

@@ -65,8 +65,8 @@ def where_of(domain: Domain, over: Any, at: Any, owner: str) -> Where:
         return Where(space, over, None, time, latest, repr(over))
     remedy = " Say at=..., a time." if domain.time is not None and time is None else ""
     raise InputError(
-        f"The 'over' parameter of {owner} must be a part of the boundary such as square.left, an Interface, or a shape "
-        f"in the coordinates {space.coordinates} of the domain. Got {shorten(over)} instead.{remedy}"
+        "A quantity is taken over a part of the boundary such as square.left, an Interface, or a shape in the "
+        f"coordinates {space.coordinates} of the domain. Got {shorten(over)} instead.{remedy}"
     )
 
 

@@ -89,7 +89,7 @@ class Measurable:
     def first_time(self, expression: Any, *, at: Any = None, over: Any = None) -> Any:
         """Return the first time at which an expression becomes zero, or an inequality true.
 
-        Where it never does, the value is infinite. A zero at the very start does not count.
+        If it never does, the value is infinite. A zero at the very start does not count.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Measurable:
         field
             The field that flows, if there are several.
         at
-            A time, for a problem in space and time; without one, it is all that has flown.
+            A time, for a problem in space and time; without one, the flow over all times.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Measurable:
     def force(self, part: Any, fields: Any = None, *, at: float | None = None) -> Any:
         """Return the force on a body through a part of its boundary, one quantity per space coordinate.
 
-        It is the integral of the traction, stresses times the outward normal: of a clamped side the reaction. A fluid
+        It is the integral of the traction, stresses times the outward normal: on a clamped side, the reaction. A fluid
         acts on an obstacle with the opposite force.
 
         Parameters

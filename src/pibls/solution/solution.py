@@ -49,15 +49,15 @@ class Solution(Measurable, WaysOut):
         A :class:`~pibls.Status`: ``"converged"``, ``"stalled"`` or ``"ill-posed"`` of a solve, ``"fitted"`` or
         ``"interrupted"`` of a method by itself.
     error_estimate
-        Estimated relative L2 error, or None where none was asked for.
+        Estimated relative L2 error, or None if none was estimated.
     diagnostics
         What was chosen, residuals, rank, times.
     posterior
         The distribution of the weights, for a Bayesian method.
     richer
-        The network with more nodes that the error estimate rests on, as network and weights.
+        The network with more nodes that the error estimate is based on, as network and weights.
     points
-        Where a solution that was grown was fitted, to grow further; they are not stored.
+        The points at which a grown solution was fitted, to grow further; they are not stored.
     parameters
         The unknown numbers of an inverse problem, with their uncertainty.
 
@@ -306,8 +306,8 @@ class Solution(Measurable, WaysOut):
     def grow(self, nodes: int = 0, points: int = 0) -> Solution:
         """Return the solution with more nodes and more points.
 
-        A solution by cells is solved on a finer tree: cells are split where the solution is rough or lacks most, until
-        there are at least so many more weights and points inside, and the error is estimated anew.
+        A solution by cells gets a finer tree: cells are split where the solution is rough or misses the equations most,
+        until there are at least as many more weights and inner points. The error is estimated anew.
 
         For a network, nodes and points are added to those there are, and all weights are solved for anew. New points
         go where the residual is large, new nodes where the solution is steep.
@@ -334,7 +334,7 @@ class Solution(Measurable, WaysOut):
     def true_error(self, n: int = 2000, seed: int = 12345) -> float:
         """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
 
-        There are about ``n`` of them, more where there are more cells, so that what is wrong in a corner is seen. A
+        There are about ``n`` of them, more where there are more cells, so that errors in a corner count. A
         point cloud has no others: there it is measured at its own points. With several fields, the largest error
         counts, each relative to the size of its field, or of the vector that it is a component of; a field that is
         zero, or nearly, is measured by what the others suggest for it.

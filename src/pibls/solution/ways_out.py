@@ -89,7 +89,7 @@ class WaysOut:
         return to_csv(self, path, n, axes)
 
     def to_vtk(self: Any, path: str | Path, *, times: Any = None, n: int | None = None) -> Path:
-        """Write the solution as a mesh for ParaView and its relatives.
+        """Write the solution as a mesh for ParaView and similar programs.
 
         The mesh consists of the cells of the solution, which end where the domain or a material ends. Fields and
         their estimated errors, such as ``u`` and ``u_error``, are data of its points. Needs ``pip install

@@ -22,14 +22,17 @@ from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, POINTS
+from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 from pibls.spectrum.krylov import SPARE, Modes, modes_of
 from pibls.spectrum.pencil import Pencil
+from pibls.spectrum.posed import flaw_of, missed, one_too_many
 from pibls.status import Status
+from pibls.wellposed.counting import joined
 
 _SEARCHES = 8  # shifts that are tried until no eigenvalue lies below
 
@@ -50,7 +53,8 @@ class Spectrum:
     imaginary
         The imaginary parts of eigenfunctions; None where fields are complex or an eigenvalue is real.
     status, message
-        ``"converged"`` if all errors are within the tolerance, and why not if they are not.
+        ``"converged"`` if all errors are within the tolerance, ``"ill-posed"`` if conditions are missing or one is too
+        many, and why.
     """
 
     problem: Problem
@@ -229,11 +233,33 @@ def eigen(
     if not suits_cells(problem):
         raise InputError("pibls.eigen needs a domain with an inside in one to three coordinates.")
     with blas_threads(most=1):
-        shared = Budget.of(budget)
+        shared, flaw = Budget.of(budget), flaw_of(pencil, -_sizes(pencil)[0])
+        if not flaw and (found := _overdetermined(pencil, number, near, seed, shared)) is not None:
+            return found
+        tol, shared = (PLAIN, shared.part(most=GLANCE)) if flaw else (tol, shared)
         shift = _below(pencil, number, tol, seed, shared) if near is None else complex(near).real
         search, first = _begun(pencil, shift, near, number, tol, seed, shared)
         stop = refine(search, first, search.course)
-        return _told(search, search.course.best, stop, lowest=near is None)
+        return _told(search, search.course.best, stop, lowest=near is None, flaw=flaw)
+
+
+def _overdetermined(pencil: Pencil, number: int, near: complex | None, seed: int, budget: Budget) -> Spectrum | None:
+    """If no eigenfunction of the other conditions keeps one that is too many, return these with words on it."""
+    beyond, others = one_too_many(pencil, -_sizes(pencil)[0])
+    if not beyond:
+        return None
+    found = eigen(others, number, near, tol=PLAIN, seed=seed, budget=min(GLANCE, budget.left))
+    least = min(max(missed(own, statement) for statement in beyond) for own in found.solutions)
+    if least < VISIBLE:
+        return None
+    names = joined([statement.name for statement in beyond])
+    words = (
+        f"The conditions contradict each other: {names} {'is' if len(beyond) == 1 else 'are'} beyond what determines "
+        f"eigenfunctions. Without, the first eigenvalue is {found.values[0]:.6g}, and none of {len(found)} "
+        f"eigenfunctions keeps {names}: they miss by {least:.0%} of its terms and more. Remove what is too much."
+    )
+    status, errors = Status.ILL_POSED, np.full(len(found), np.inf)
+    return replace(found, problem=pencil.problem, status=status, errors=errors, message=words)
 
 
 def _begun(
@@ -311,14 +337,14 @@ def _apart(found: _ComparedModes, same: float) -> FloatArray:
     return np.array(apart)
 
 
-def _told(search: EigenSearch, found: _ComparedModes, stop: Stop, *, lowest: bool) -> Spectrum:
+def _told(search: EigenSearch, found: _ComparedModes, stop: Stop, *, lowest: bool, flaw: str) -> Spectrum:
     """Return the better eigenvalues of a comparison, in order."""
     values = found.better.values
     if lowest:
         order = np.lexsort((values.imag, values.real))
     else:
         order = np.argsort(np.abs(values - search.near), kind="stable")
-    status, message = verdict(search.tol, found.estimate, stop)
+    status, message = verdict(search.tol, found.estimate, stop, flaw=flaw)
     solutions, imaginary, apart = [], [], _apart(found, search.tol * float(np.abs(values - search.shift).max()))
     for number in order.tolist():
         layout, error = found.better.layout.restated(search.pencil.at(float(values[number].real))), float(apart[number])
@@ -328,4 +354,5 @@ def _told(search: EigenSearch, found: _ComparedModes, stop: Stop, *, lowest: boo
         imaginary.append(made[1] if values[number].imag and not search.pencil.is_complex else None)
     values = values[order] if values.imag.any() else values[order].real
     functions = tuple(solutions), tuple(imaginary)
-    return Spectrum(search.pencil.problem, values, found.errors[order], *functions, status, message)
+    errors = np.full(len(values), np.inf) if flaw else found.errors[order]
+    return Spectrum(search.pencil.problem, values, errors, *functions, status, message)

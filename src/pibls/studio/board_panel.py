@@ -39,8 +39,10 @@ class BoardPanel(PagePanel):
         with ui.element("div").classes("pane-head"):
             ui.html("<h2>Domain</h2>", sanitize=False)
             self.way = self.choice(_WAYS, "How to join", value="difference")
-            for kind in ("disk", "rectangle", "polygon"):
+            self.adds = [
                 self.chip(f"+ {kind.capitalize()}", partial(self._add, kind), f'aria-label="Add a {kind}"')
+                for kind in ("disk", "rectangle", "polygon")
+            ]
             self.chip("Import a shape", self.page.top.pick)
             self.turn = self.chip("Turn", partial(self.page.run, "document.querySelector('pibls-board').turn()"))
             self.shapes = ui.select([], label="Remove", on_change=self._remove)
@@ -71,6 +73,8 @@ class BoardPanel(PagePanel):
         self.board.update()
         self._mark()
         show(self.turn, board["dimension"] == 3)
+        for element in (self.way, *self.adds):
+            show(element, board["dimension"] == 2)
         self.board.style("display: block" if board["drawable"] else "display: none")
         joined = (
             {".".join(map(str, path)): self._title(shape) for path, shape in named.items()} if len(named) > 1 else {}
@@ -120,11 +124,8 @@ class BoardPanel(PagePanel):
             self.page.session.history = self.page.session.history.settled()
 
     def _add(self, kind: str) -> None:
-        board = self.page.record.get("board")
-        if not board or board["dimension"] != 2:
-            self.page.status.refuse("Shapes can be added to a domain in the plane.")
-            return
-        self.page.edit(with_shape, kind, self.way.value, board["bounds"])
+        if board := self.page.record.get("board"):
+            self.page.edit(with_shape, kind, self.way.value, board["bounds"])
 
     def _remove(self, event: Any) -> None:
         if event.value:
@@ -154,7 +155,7 @@ class BoardPanel(PagePanel):
     def _panel(self) -> None:
         """Show which conditions hold on the chosen edge, and others to attach."""
         bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
-        kinds = [own["kind"] for own in self.page.record.get("conditions", [])]
+        kinds = [(own["kind"], own["entries"].get("value", "")) for own in self.page.record.get("conditions", [])]
         edges = {edge["name"]: edge["conditions"] for edge in self.drawn.get("edges", [])}
         name = None if self.chosen is None else self.chosen["name"]
         shown = (bare, kinds, name, edges.get(name, []), self.drawn.get("dimension"))
@@ -174,14 +175,14 @@ class BoardPanel(PagePanel):
         red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
         self.ui.label(words + red).classes("places")
 
-    def _chosen_edge(self, name: str, kinds: list[str], own: list[int]) -> None:
+    def _chosen_edge(self, name: str, kinds: list[tuple[str, Any]], own: list[int]) -> None:
         """Offer the conditions that there are, and new ones, to the chosen edge."""
         ui = self.ui
         ui.label(name).style("font-weight: 600")
-        for number, kind in enumerate(kinds):
+        for number, (kind, value) in enumerate(kinds):
             if kind in ON_BOUNDARY:
-                pressed = f"aria-pressed={str(number in own).lower()}"
-                self.chip(f"{number + 1}: {KINDS[kind]}", partial(self._attach, number), pressed)
+                pressed, words = f"aria-pressed={str(number in own).lower()}", f"{number + 1}: {KINDS[kind]} {value}"
+                self.chip(cut(words.rstrip(), 30), partial(self._attach, number), pressed)
         ui.label("New:").classes("places")
         for kind in ON_BOUNDARY[:3]:
             self.chip(KINDS[kind], partial(self._give, kind), "aria-pressed=false")

@@ -11,6 +11,7 @@ from pibls.errors import PiblsError
 from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, with_another
 from pibls.studio.panel import PagePanel, Record, show
 from pibls.studio.text_edits import with_item, with_value, without
+from pibls.studio.unknown_edits import with_unknowns
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -61,6 +62,11 @@ class CardPanel(PagePanel):
     def _error_lines(self) -> tuple[Any, Any]:
         caret = self.ui.label().classes("caret hide").props("aria-hidden=true")
         return caret, self.ui.label().classes("words hide").props("role=alert")
+
+    def _missing(self) -> Any:
+        """Make a button that gives a name its meaning, where a formula has one that stands for nothing."""
+        made: Any = self.chip("", lambda: self.page.edit(with_value, ("parameters", made.missing), 1))
+        return made.classes("hide")
 
     # Showing ---------------------------------------------------------------------------------------------------------
 
@@ -124,7 +130,7 @@ class CardPanel(PagePanel):
                 if count > 1:
                     self._remove("equation", lambda: self.page.edit(without, ("equations", number)))
             math = ui.html("", sanitize=False).classes("math")
-            self.fields["equation", number] = (card, field, math, *self._error_lines())
+            self.fields["equation", number] = (card, field, math, *self._error_lines(), self._missing())
 
     def _formula(self, name: str, **given: Any) -> Any:
         """Make a field to type a formula into, whose name is told but not shown."""
@@ -163,7 +169,7 @@ class CardPanel(PagePanel):
                 on = self.choice(edges, place, multiple=True, value=given, label=label)
                 on.props("use-chips stack-label").classes("w-full places")
                 on.on_value_change(lambda e: self._chose_places(number, e.value))
-            self.fields["condition", number] = (card, None, math, *self._error_lines())
+            self.fields["condition", number] = (card, None, math, *self._error_lines(), self._missing())
 
     def _entry(self, number: int, key: str) -> None:
         path = ("conditions", number, key)
@@ -232,11 +238,14 @@ class CardPanel(PagePanel):
             field.value = value
 
     def _typeset(self, key: tuple[Any, ...], own: Record) -> None:
-        card, _, math, caret, words = self.fields[key]
+        card, _, math, caret, words, add = self.fields[key]
         if own["mathml"] or own["error"]:
             math.content = own["mathml"]
         card.classes(add="wrong") if own["error"] else card.classes(remove="wrong")
         self._tell(caret, words, own["error"])
+        add.missing = (own["error"] or {}).get("missing", "")
+        add.words.set_text(f"Add the parameter {add.missing}")
+        show(add, bool(add.missing))
 
     @staticmethod
     def _tell(caret: Any, words: Any, error: Record | None, whole: bool = False) -> None:
@@ -316,7 +325,8 @@ class CardPanel(PagePanel):
             self._edit(without, path)
 
     def _name_unknowns(self, words: str) -> None:
-        self._put((self.page.record["unknowns"][0],), _words(words), "unknowns")
+        if names := _words(words):  # before another one is typed there may be none
+            self._edit(with_unknowns, self.page.record["unknowns"][0], names, mark="unknowns", typed=True)
 
     def _add_equation(self) -> None:
         name = next(iter(_words(self.page.record["unknowns"][1])), "u")

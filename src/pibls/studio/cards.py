@@ -86,7 +86,9 @@ def told(error: PiblsError) -> Record:
     if not isinstance(error, TextError):
         return {"message": str(error), "line": None, "column": None, "excerpt": ""}
     words = error.message.replace("in the folder of the problem file.", "here yet. Open it, or drop it on the page.")
-    return {"message": words, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
+    missing = re.match(r"There is no '(\w+)' here\. Declare it", words)
+    found = {"message": words, "line": error.line, "column": error.column, "excerpt": error.excerpt or ""}
+    return found | {"missing": missing.group(1)} if missing else found
 
 
 def to_click(words: str) -> str:

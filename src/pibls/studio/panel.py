@@ -20,7 +20,7 @@ class PagePanel:
         """Make a small button."""
         made = self.ui.element("button").classes("chip").props(f"type=button {props}")
         with made.on("click", lambda: handler()):
-            self.ui.label(words)
+            made.words = self.ui.label(words)
         return made
 
     def choice(self, options: Any, name: str, **given: Any) -> Any:

@@ -56,7 +56,7 @@ def sweep(
 ) -> Any:
     """Solve a problem for all combinations of values of its parameters, on all cores.
 
-    A point that fails costs itself alone. Needs ``pip install 'pibls[files]'``.
+    If a point fails, the others are still solved. Needs ``pip install 'pibls[files]'``.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def sweep(
     tol
         Relative L2 error to reach at every point.
     quantities
-        Numbers to take of every solution, by name: quantities such as ``maximum(u)`` and ``flow(part)``, expressions at
-        a point such as ``u.subs(x, 0)``, or functions of a solution.
+        Numbers to compute from every solution, by name: quantities such as ``maximum(u)`` and ``flow(part)``,
+        expressions at a point such as ``u.subs(x, 0)``, or functions of a solution.
     grid_points
         How many along each coordinate of the grid that fields are given on.
     progress

@@ -102,8 +102,8 @@ def uncertainty(
     """Return how uncertain a number is if parameters of its problem are.
 
     The problem is solved for samples of all parameters, which are independent of each other. Where only right-hand
-    sides depend on them, all solves share their factors. The deviation by linearisation stands beside the sampled one;
-    where both differ by more than chance, the note says so, and the sampled one is right.
+    sides depend on them, all solves share their factors. The result has a sampled and a linearised deviation; if they
+    differ by more than chance, the note says so, and the sampled one is right.
 
     Parameters
     ----------

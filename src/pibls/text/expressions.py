@@ -185,6 +185,8 @@ class _FormulaReader:
     def read_comparison(self, node: ast.Compare, depth: int) -> Measured:
         """Read a comparison, or a chain of them."""
         operands = [self._expect(item, self.read(item, depth), "number") for item in (node.left, *node.comparators)]
+        if any(operand.order for operand in operands) and any(isinstance(op, ast.Eq) for op in node.ops):
+            raise RefusedError("Write a single = between the sides of an equation.")
         arithmetic.check_size(operands, "a comparison")
         links = zip(node.ops, operands, operands[1:], strict=False)
         # Numbers are compared at once; whether functions always compare one way, SymPy could ponder for minutes.

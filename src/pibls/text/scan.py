@@ -68,7 +68,7 @@ def scan(piece: Text) -> tuple[tuple[int, int], ...]:
         raise piece.error(f"The text is {len(text)} characters long; {LONGEST} are allowed. Split it up.", LONGEST)
     words = _words(piece)
     if not words:
-        raise piece.error("The text is empty; write a formula such as u_xx + u_yy = 0.")
+        raise piece.error("The text is empty; write a number, or a formula such as u_xx + u_yy = 0.")
     if len(words) > _MOST_WORDS:
         start = words[_MOST_WORDS].start()
         raise piece.error(f"The formula has {len(words)} words; {_MOST_WORDS} are allowed. Split it up.", start)

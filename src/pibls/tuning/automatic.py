@@ -57,68 +57,63 @@ def solve(
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
-    In one to three coordinates the domain is cut into cells, each with the same small network. They split where data
-    or solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a richer
-    solution, with more functions or more cells. In more coordinates and on point clouds one network is widened
+    In one to three coordinates the domain is cut into cells, each with the same small network. Cells are split where
+    data or solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a better
+    solution, with more functions or more cells. In more coordinates, and on point clouds, one network is widened
     instead, with scales chosen by small pilots. No exact solution is used.
 
     Parameters
     ----------
     problem
-        A problem. One that is nonlinear is solved by Gauss–Newton steps from simple starts.
+        The problem. If it is nonlinear, it is solved by Gauss–Newton steps from simple starts.
     tol
-        Relative L2 error to reach; with a goal, the relative error of that.
+        Relative L2 error to reach; with a goal, the relative error of the goal.
     method
-        A method such as :class:`~pibls.PIBLS` to use as it is; nothing is chosen then. Or :class:`~pibls.Cells`: cells
-        as ever, with nodes of another kind.
+        A method such as :class:`~pibls.PIBLS` to use with its own settings, or :class:`~pibls.Cells` for cells with
+        nodes of another kind.
     points
-        The points of the solve, with ``method`` or for the default width; nothing is grown then.
+        The points of the solve, with ``method`` or for the default width; nothing is refined then.
     seed
         Seed of nodes and points: the same seed gives the same solution.
     device
-        A torch device such as ``"cuda"``: trees of cells are factorised and solved on it, and wide networks assembled,
-        too. ``"auto"`` takes a GPU if torch has one. Left out, all is NumPy. Lines run on NumPy in any case, and say
-        so.
+        A torch device such as ``"cuda"`` on which trees of cells are factorised and solved, and wide networks
+        assembled; ``"auto"`` takes a GPU if torch has one. The default is NumPy, which lines always use.
     cluster
-        The ``Client`` of a Dask cluster, whose workers factorise a linear problem on cells together. Trees that are too
-        small for that are solved here. Needs ``pip install 'pibls[dask]'``.
+        The ``Client`` of a Dask cluster, whose workers factorise a linear problem on cells together. Trees too small
+        for that are solved here. Needs ``pip install 'pibls[dask]'``.
     budget
-        After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
-        that the same call gives the same answer everywhere. All that is tried shares it.
+        Nominal seconds of work, shared by everything that is tried. A nominal second is 10¹⁰ operations, counted and
+        not timed, so the same call gives the same answer everywhere.
     deadline
-        Real seconds after which the solve ends, wherever it is, within a tenth of them and one second: the best
-        solution until then is returned, and the message says so. Where there is none, :class:`~pibls.DeadlineError` is
-        raised. Left out, no clock decides anything.
+        Real seconds after which the solve ends, at most a tenth of them and one second late. It returns the best
+        solution so far, or raises :class:`~pibls.DeadlineError`. By default no clock decides anything.
     memory
-        Bytes that the solve may take, or a text such as ``"2 GB"``. What would take more is refused, or not tried. Left
-        out, it is what the machine has free, within the limits of the container and of the process.
+        Bytes that the solve may take, or a text such as ``"2 GB"``. What would take more is refused, or not tried. The
+        default is what the machine has free, within the limits of the container and of the process.
     assume_well_posed
-        Do not ask whether the problem has one solution that its data determine, and never say ``"ill-posed"``: for
-        problems that are known to be sound, however sensitive.
+        Do not check whether the problem has one solution that its data determine, and never return ``"ill-posed"``.
     progress
-        Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
-        out, it is shown on a terminal only.
+        Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; by
+        default it is shown on a terminal only.
     start
-        For a nonlinear problem, where to start: a solution of a similar problem, an expression, or one per field. Of
-        several solutions it chooses the one nearby.
+        For a nonlinear problem, where to start: a solution of a similar problem, an expression, or one per field. If
+        there are several solutions, the one near the start is found.
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
     time
         For a problem in time, ``"space-time"``: time is one more coordinate; or ``"lines"``: features or cells in
-        space, and an ordinary differential equation for their weights. Left out, nonlinear evolutions, those in more
-        than one space dimension and those in which very much happens are solved by lines where their form allows it,
-        all else in space–time, and by the other way where the first one stalls.
+        space, and an ordinary differential equation for their weights. By default, nonlinear evolutions, those in more
+        than one space dimension and those with many oscillations are solved by lines if their form allows it, all else
+        in space–time, and in the other way if the first one stalls.
     uncertainty
         For a problem with uncertain numbers, each an :func:`~pibls.unknown` with a prior, and no measurements: solve
-        at the means, and carry the uncertainty to the solution, which then has :meth:`~pibls.Solution.credible_band`.
+        at the means and propagate the uncertainty to the solution, for :meth:`~pibls.Solution.credible_band`.
     goal
         A quantity to know, such as :func:`~pibls.maximum`, an expression at a point, such as ``u.subs(x, 0)``, or a
-        function of a solution that returns a quantity. The solve ends when its relative error is within ``tol``,
-        whatever that takes of the solution.
+        function of a solution that returns a quantity. The solve ends when its relative error is within ``tol``.
     relative
-        ``"domain"``: errors are relative to the size of each field over the whole domain. ``"local"``: to its size
-        nearby, for parts of the domain, or of time, where it lives on another scale. The domain is cut into eight
-        along each axis, and the worst box counts, in one to three coordinates.
+        ``"domain"``: errors are relative to the size of each field over the whole domain. ``"local"``, in one to three
+        coordinates: relative to its size nearby, in the worst box of the domain cut into eight along each axis.
 
     Returns
     -------

@@ -7,26 +7,11 @@ coefficients that vanish at the boundary and of problems with measurements, noth
 
 from __future__ import annotations
 
-from typing import Any
-
 from pibls.evolution import Evolution, find_evolution
-from pibls.geometry import Interval, TimeInterval
-from pibls.problem import Across, AtPoints, Averages, OnPart, Problem, Statement
+from pibls.problem import Averages, OnPart, Problem
 from pibls.problem.shocks import fronts_of
 from pibls.wellposed.characteristics import carried
-from pibls.wellposed.counting import (
-    conditions,
-    conditions_needed,
-    equations_in_words,
-    exceeding,
-    has,
-    joined,
-    lacking,
-    named,
-    number,
-    too_few,
-)
-from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
+from pibls.wellposed.counting import bare_parts, conditions_needed
 from pibls.wellposed.stability import unbounded_growth
 from pibls.wellposed.uniqueness import free_level, free_motion, leaves_at_will
 
@@ -51,8 +36,7 @@ def _told(problem: Problem) -> str:
         return told
     if problem.domain.space and (backwards := _backwards(problem)):
         return backwards
-    counted = (_count(problem, subsystem) for subsystem in subsystems_of(problem))
-    return next(filter(None, counted), "") or free_level(problem) or free_motion(problem) or leaves_at_will(problem)
+    return bare_parts(problem) or free_level(problem) or free_motion(problem) or leaves_at_will(problem)
 
 
 def _backwards(problem: Problem) -> str:
@@ -84,48 +68,3 @@ def _is_given_everywhere(problem: Problem) -> bool:
         if {0} not in own or 2 * len(own) < max(orders, default=0):
             return False
     return problem.domain.time is None
-
-
-def _count(problem: Problem, subsystem: Subsystem) -> str:
-    """Say where a subsystem has too few conditions."""
-    given = [s for s in problem.statements if not s.is_equation and set(subsystem.fields) & set(s.form.fields)]
-    if len(problem.domain.coordinates) == 1:
-        return _count_on_line(problem, subsystem, given)
-    needed = subsystem.degree // 2
-    place, found = lacking(problem, given, needed) if needed and not problem.domain.boundary.empty else ("", 0)
-    if not place or conditions_of(problem, subsystem) is None:
-        return ""
-    many, count = exceeding(problem, given, needed)
-    if many:
-        return (
-            f"The solution is unstable: {has(place, found)}, and {has(many, count)}; "
-            f"{equations_in_words(problem, subsystem.equations)} needs {number(needed)} on every part of the boundary. "
-            "Extra conditions in one place do not make up for missing ones in another. Move them."
-        )
-    bare = [
-        name for name in subsystem.fields if not lacking(problem, [s for s in given if name in s.form.fields], 1)[0]
-    ]
-    names = [name for name in subsystem.fields if name not in bare] or list(subsystem.fields)
-    return too_few(problem, subsystem.equations, place, names, found, needed)
-
-
-def _count_on_line(problem: Problem, subsystem: Subsystem, given: list[Statement]) -> str:
-    """Say how many conditions there are on a line, and where, if they are too few."""
-    line: Any = problem.domain
-    uncountable = any(isinstance(s.place, Across) or not s.form.is_linear for s in given)
-    if uncountable or not isinstance(line, Interval | TimeInterval):
-        return ""
-    ends = [s.place.part for s in given if isinstance(s.place, OnPart)]
-    points = [len(s.place.points) for s in given if isinstance(s.place, AtPoints)]
-    others = sum(points) + len(given) - len(ends) - len(points)
-    counts = {n: sum(bool(own.contains(part.sample(1).points)) for own in ends) for n, part in named(problem).items()}
-    total, needed = sum(counts.values()) + others, subsystem.degree
-    if total >= needed or conditions_of(problem, subsystem) is None:
-        return ""
-    told = [f"{number(count) if count else 'none'} on {name}" for name, count in counts.items()]
-    places = "" if others else f", {joined(told)}"
-    have = f"{joined(subsystem.fields)} {'have' if len(subsystem.fields) > 1 else 'has'} {conditions(total)}{places}"
-    return (
-        f"The solution is not unique: {have}; {equations_in_words(problem, subsystem.equations)} needs "
-        f"{number(needed)} in all. Add what is missing, such as Dirichlet({subsystem.fields[0]}, ..., on=...)."
-    )

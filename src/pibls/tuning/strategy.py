@@ -185,7 +185,7 @@ class Strategy:
         except PiblsError as error:
             words = f"{doing} failed as well: {error}"
         except KeyboardInterrupt as stop:
-            words = f"{doing} came to no end. {in_words(stop)}"
+            words = f"{doing} did not finish. {in_words(stop)}"
         seconds = dict(zip(names, (until, self.budget.elapsed - until), strict=True))
         return _with_words(chosen, words, seconds)
 

@@ -16,12 +16,13 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
-from pibls.problem import AtPoints, Average, MultiIndex, OnPart, Opposite, Problem, Statement
+from pibls.geometry import Interval, TimeInterval
+from pibls.problem import Across, AtPoints, Average, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.problem.printing import text
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
-from pibls.wellposed.principal import conditions_of, subsystems_of
+from pibls.wellposed.principal import Subsystem, conditions_of, subsystems_of
 
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
@@ -217,6 +218,57 @@ def _beyond_on_line(problem: Problem, given: Sequence[Statement]) -> tuple[State
     return () if beyond else tuple(found)
 
 
+def bare_parts(problem: Problem) -> str:
+    """Say where an elliptic problem, or one on a line, has too few conditions; an empty text if nowhere."""
+    found = (_bare(problem, subsystem) for subsystem in subsystems_of(problem))
+    return next(filter(None, found), "")
+
+
+def _bare(problem: Problem, subsystem: Subsystem) -> str:
+    """Say where a subsystem has too few conditions."""
+    given = [s for s in problem.statements if not s.is_equation and set(subsystem.fields) & set(s.form.fields)]
+    if len(problem.domain.coordinates) == 1:
+        return _bare_line(problem, subsystem, given)
+    needed = subsystem.degree // 2
+    place, found = lacking(problem, given, needed) if needed and not problem.domain.boundary.empty else ("", 0)
+    if not place or conditions_of(problem, subsystem) is None:
+        return ""
+    many, count = exceeding(problem, given, needed)
+    if many:
+        return (
+            f"The solution is unstable: {has(place, found)}, and {has(many, count)}; "
+            f"{equations_in_words(problem, subsystem.equations)} needs {number(needed)} on every part of the boundary. "
+            "Extra conditions in one place do not make up for missing ones in another. Move them."
+        )
+    bare = [
+        name for name in subsystem.fields if not lacking(problem, [s for s in given if name in s.form.fields], 1)[0]
+    ]
+    names = [name for name in subsystem.fields if name not in bare] or list(subsystem.fields)
+    return too_few(problem, subsystem.equations, place, names, found, needed)
+
+
+def _bare_line(problem: Problem, subsystem: Subsystem, given: list[Statement]) -> str:
+    """Say how many conditions there are on a line, and where, if they are too few."""
+    line: Any = problem.domain
+    uncountable = any(isinstance(s.place, Across) or not s.form.is_linear for s in given)
+    if uncountable or not isinstance(line, Interval | TimeInterval):
+        return ""
+    ends = [s.place.part for s in given if isinstance(s.place, OnPart)]
+    points = [len(s.place.points) for s in given if isinstance(s.place, AtPoints)]
+    others = sum(points) + len(given) - len(ends) - len(points)
+    counts = {n: sum(bool(own.contains(part.sample(1).points)) for own in ends) for n, part in named(problem).items()}
+    total, needed = sum(counts.values()) + others, subsystem.degree
+    if total >= needed or conditions_of(problem, subsystem) is None:
+        return ""
+    told = [f"{number(count) if count else 'none'} on {name}" for name, count in counts.items()]
+    places = "" if others else f", {joined(told)}"
+    have = f"{joined(subsystem.fields)} {'have' if len(subsystem.fields) > 1 else 'has'} {conditions(total)}{places}"
+    return (
+        f"The solution is not unique: {have}; {equations_in_words(problem, subsystem.equations)} needs "
+        f"{number(needed)} in all. Add what is missing, such as Dirichlet({subsystem.fields[0]}, ..., on=...)."
+    )
+
+
 def number(count: int) -> str:
     """Return a small number as a word."""
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
@@ -275,16 +327,23 @@ def lacking(problem: Problem, statements: Sequence[Statement], needed: int) -> t
     bare = found < needed
     parts = {name: part.contains(X) for name, part in named(problem).items()}
     whole = [name for name, own in parts.items() if own.any() and bare[own].all()]
+
+    def piece(first: int) -> str:
+        place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(problem.domain.space, X[first], strict=False))
+        where = next((f"a piece of {name}" for name, own in parts.items() if own[first]), "a piece of the boundary")
+        return f"{where} (near {place})"
+
     if whole:
         fewest = int(min(found[parts[name]].min() for name in whole))
         names = [name for name in whole if found[parts[name]].min() == fewest]
+        # Pieces without a name, such as the edge of a hole.
+        others = np.flatnonzero((found == fewest) & ~np.any(list(parts.values()), axis=0))
+        names += [piece(int(first)) for first in others[:1]]
         return "the boundary" if (found == fewest).all() else joined(names), fewest
     if bare.mean() <= SLIGHT:
         return "", 0
     first = int(np.flatnonzero(bare)[0])
-    place = ", ".join(f"{s.name}={v:.2g}" for s, v in zip(problem.domain.space, X[first], strict=False))
-    where = next((f"a piece of {name}" for name, own in parts.items() if own[first]), "a piece of the boundary")
-    return f"{where} (near {place})", int(found[first])
+    return piece(first), int(found[first])
 
 
 def exceeding(problem: Problem, statements: Sequence[Statement], needed: int) -> tuple[str, int]:
