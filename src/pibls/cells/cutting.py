@@ -36,7 +36,7 @@ class Cutter:
 
     tree_domain: TreeDomain
     reference: ReferenceNetwork
-    is_stable: bool = False  # whether sums over points of parts in a plane are integrals
+    is_stable: bool = False  # for steps in time: whether sums over points of parts in a plane are integrals
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
@@ -127,7 +127,10 @@ class Cutter:
         return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
     def _rules(self, cells: Sequence[Cell], material: int | None = None) -> list[dict[Any, Rule]]:
-        """Return boundary points of cells by place, with those of interfaces; or those beside one material only."""
+        """Return boundary points of cells by place, or those beside one material only.
+
+        A place is that of a condition, the level of an interface, or None for the whole outline.
+        """
         tiled = self.reference.dimension == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
         beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
         wanted, homes = [], []
