@@ -121,7 +121,7 @@ def _one_thread() -> float:
 def leaf_of(solver: TreeSolver, kind: str) -> Leaf:
     """Return the sizes of the system of a cell inside."""
     dimension = KINDS[kind][0]
-    branches = solver.branches.of(even(solver.layout.root, (3,) * dimension))
+    branches = solver.branches.of_tree(even(solver.layout.root, (3,) * dimension))
     inner = max((own for own in branches if not own.halves), key=lambda own: own.width)
     assert inner.system is not None
     (count, own), (more, _), (heavy, _) = inner.system.rows.shape

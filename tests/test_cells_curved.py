@@ -54,7 +54,7 @@ def rough(values):
     star = pb.Star((x, y), 1 + 0.2 * sp.cos(5 * sp.Symbol("theta", real=True)))
     problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), star, [pb.Dirichlet(u, values)])
     data, _ = start_of(problem, 1e-6)
-    (found,) = data.roughness.of([data.rows.layout.root])
+    (found,) = data.roughness.measured([data.rows.layout.root])
     return float(found.data.max()) / np.sqrt(found.square)
 
 

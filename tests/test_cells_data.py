@@ -232,7 +232,7 @@ def test_what_a_cut_cell_does_outside_the_domain_is_not_rough():
     domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
     layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
     (part,) = layout.parts(layout.root)
-    values = layout.nodes(part, part.points, [(0, 0)])[0, 0]
+    values = layout.functions_at(part, part.points, [(0, 0)])[0, 0]
     weights = np.zeros((1, layout.reference.size))
 
     def measured(own):
@@ -255,7 +255,7 @@ def test_a_function_that_is_smooth_in_the_domain_alone_is_smooth_on_a_cut_cell()
     domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
     layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 13))
     (part,), zero = layout.parts(layout.root), (0, 0)
-    values = layout.nodes(part, part.points, [zero])[zero]
+    values = layout.functions_at(part, part.points, [zero])[zero]
     smooth = np.linalg.lstsq(values, np.sin(part.points.sum(axis=1)), rcond=1e-12)[0]
     # Functions of high degrees, combined to be least at the points of the part, are larger beyond the boundary.
     high = values.shape[1] // 2

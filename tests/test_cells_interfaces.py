@@ -151,8 +151,8 @@ def test_what_a_part_makes_flows_out_of_it():
         if part.boundary or part.whole:
             continue
         own = [face for face in faces if part in (face.below, face.above)]
-        (found,) = rows.of([part])
-        traced = zip(own, rows.traces.of([(part, face) for face in own]), strict=True)
+        (found,) = rows.assembled([part])
+        traced = zip(own, rows.traces.rows_on([(part, face) for face in own]), strict=True)
         out = sum(rows.flux.outflows.across([(part, face)])[0].own @ block for face, block in traced)
         low = np.arange(rows.width) < 20
         made_inside = found.means[0, low]

@@ -12,11 +12,11 @@ import pibls as pb
 from internals import (
     Layout,
     LocalSystems,
+    RowRequest,
     Rows,
     Sharing,
     TreeSolver,
     Turn,
-    Wanted,
     draw_reference,
     leaves,
     network_of,
@@ -83,9 +83,9 @@ def test_what_the_equations_of_a_cell_sum_up_to_leaves_through_its_faces(space, 
     root = rows.layout.root
     for _ in range(2):
         root = refined(root, {leaf: [(axis, None) for axis in range(len(space))] for leaf in leaves(root)})
-    held = Sharing(LocalSystems(rows)).of(root)
+    held = Sharing(LocalSystems(rows)).places_of(root)
     (part,) = (own for own in held if (own.cell.low == 0.25).all())
-    (own,) = rows.of([part])
+    (own,) = rows.assembled([part])
     flows = rows.flux.outflows.across([(part, face) for face in held[part]])
     out = [flow.own @ below + flow.besides for flow, below in zip(flows, traced(rows, part, held), strict=True)]
     assert own.means.shape == (balances, rows.width)
@@ -93,7 +93,7 @@ def test_what_the_equations_of_a_cell_sum_up_to_leaves_through_its_faces(space, 
 
 
 def traced(rows, part, held):
-    return rows.traces.of([(part, face) for face in held[part]])
+    return rows.traces.rows_on([(part, face) for face in held[part]])
 
 
 def turns(problem):
@@ -134,8 +134,8 @@ def test_a_periodic_body_does_not_turn():
 def test_triangles_leave_the_residuals_of_the_rows_of_equations():
     rows, rng = Rows(Layout(held_block(x, y), draw_reference(2, 5, 0))), np.random.default_rng(0)
     (part,) = rows.layout.parts(rows.layout.root)
-    (own,) = rows.of([part])
-    (blocks,) = rows.at([Wanted(part, None, [one.terms for one in own.stated_equations], own.units)])
+    (own,) = rows.assembled([part])
+    (blocks,) = rows.requested([RowRequest(part, None, [one.terms for one in own.stated_equations], own.units)])
     full = np.concatenate([one.weighed(block) for one, block in zip(own.stated_equations, blocks, strict=True)])
     sources = dict(zip(own.stated_equations, rng.standard_normal((2, len(part.points), 1)), strict=True))
     right = own.right(part, lambda stated, _: sources.get(stated, np.zeros((len(stated.points), 1))))[0]

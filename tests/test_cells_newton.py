@@ -116,7 +116,7 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
     rows = Rows(layout, state, share=0.7, diffusion=3.0)
     projected_on_facets = 0
     for part in parts:
-        (own,) = rows.of([part])
+        (own,) = rows.assembled([part])
         weights = (state.weights[part] / own.units[:, None]).ravel()
         inside = written(own.equation)[0] @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
         expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])
@@ -132,7 +132,7 @@ def test_a_measured_residual_is_that_of_the_equation():
     state = TreeState(layout, projected(layout, layout.root, lambda _, X: X[:, :1] * 0 + 2.0))
     rows = Rows(layout, state)
     (part,) = layout.parts(layout.root)
-    factor = rows.balance(part)[0][0]
+    factor = rows.scales(part).factors[0]
     inside = factor**2 * float(part.weights @ (8.0 - part.points[:, 0]) ** 2)
     depth = 1.0  # of the cell, times a boundary of length four
     assert norm(residuals(rows, (), state)) ** 2 == pytest.approx(inside + 4 * depth * 4.0, rel=1e-6)
@@ -432,7 +432,7 @@ def test_attempts_go_on_on_finer_cells_whatever_settled_on_coarse_ones(monkeypat
         return replace(found, descent=poor)
 
     monkeypatch.setattr(CoarseAttempts, "attempt", compromised)
-    monkeypatch.setattr(CoarseAttempts, "_followed", lambda *_: None)
+    monkeypatch.setattr(CoarseAttempts, "_by_continuation", lambda *_: None)
     layout = layout_of(bratu(3))
     attempts = CoarseAttempts(NewtonFitter(layout, 1e-3, budget := Budget(10.0)), budget, 0)
     found = attempts.solution(layout.root, None)
@@ -447,13 +447,13 @@ def test_a_branch_is_followed_on_finer_cells_from_where_it_ended():
     shares = []
     for root in (layout.root, layout.root.halved(0)):
         before = len(attempts.newton.history)
-        assert attempts._followed(root) is not None
+        assert attempts._by_continuation(root) is not None
         shares.append(len(attempts.newton.history) - before)
     assert list(attempts.ends.values()) == pytest.approx([0.878, 0.878], abs=0.03)
     assert shares[1] < shares[0]
     late = CoarseAttempts(NewtonFitter(layout, 1e-3, nothing := Budget(1e-9)), nothing, 0)
     late.newton.budget.spend(1e6)
-    assert late._followed(layout.root) is None
+    assert late._by_continuation(layout.root) is None
     assert late.ends == {}
 
 
@@ -470,7 +470,7 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
     problem = pb.Problem(width**2 * laplacian(u2) + u2 - u2**3, box, [pb.Dirichlet(u2, exact)])
     layout = layout_of(problem)
     budget = Budget(10.0)
-    found = CoarseAttempts(NewtonFitter(layout, 1e-3, budget), budget, 0)._thinned(
+    found = CoarseAttempts(NewtonFitter(layout, 1e-3, budget), budget, 0)._by_diffusion(
         first_tree(DataRefinement(Rows(layout)), 1e-3)
     )
     assert found is not None

@@ -25,7 +25,7 @@ def graded(root, levels):
 
 
 def along_halves(root, numbers, sizes, alike, sums):
-    return order._halves(root, numbers, len(sizes))
+    return order.along_halves(root, lambda cell: None if cell.halves else numbers(cell), len(sizes))
 
 
 def widest(solver):

@@ -310,7 +310,7 @@ def test_a_log_gets_a_line_per_stage(cosine):
 
 def test_a_deadline_and_an_assumption_are_passed_on(cosine):
     record = call_json("solve", "zoo:l_shape", "--tol", "1e-9", "--deadline", 1e-6, code=3)
-    assert "The deadline ends it: 1e-06 s have passed." in record["error"]["message"]
+    assert "The deadline ended the solve: 1e-06 s have passed." in record["error"]["message"]
     assert (
         call_json("solve", "zoo:ode_one_condition", "--assume-well-posed", "--budget", 1, code=3)["status"] == "stalled"
     )

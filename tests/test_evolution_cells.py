@@ -304,7 +304,7 @@ def test_solves_with_kept_factors_are_those_of_the_tree():
 
     solver = factors.solves.solver
     solver.solve(made.root)
-    expected = solver.again(sources)
+    expected = solver.solve_for(sources)
     for part, own in zip(made.parts, found, strict=True):
         np.testing.assert_allclose(own, expected.columns[part][0], atol=1e-9)
 
@@ -477,7 +477,7 @@ def test_a_nonlinear_step_is_of_order_eight():
         for number in range(steps):
             states = made.step(number * h, h, states).end
         part = next(own for own in made.parts if (np.abs(X - own.center) < own.half).all())
-        value = made.layout.nodes(part, X, [zero])[zero] @ states[made.parts.index(part), 0, 0]
+        value = made.layout.functions_at(part, X, [zero])[zero] @ states[made.parts.index(part), 0, 0]
         errors.append(abs(float(value[0]) - float(exact.subs({x: 0.4, y: 0.7, t: 1}))))
     assert 2**6 < errors[0] / errors[1] < 2**11
 

@@ -23,6 +23,7 @@ class System:
     derivative: Callable[[float, FloatArray], FloatArray]
     is_linear: bool = False
     costs: tuple[float, float] = (1.0, 1.0)
+    step_costs: tuple[float, float] = (1.0, 1.0)
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         return self.right(times, states)
@@ -118,7 +119,7 @@ def test_stages_interpolate_polynomials_of_their_degree_exactly() -> None:
 def test_a_stiff_equation_that_starts_at_rest_from_zero_is_measured_by_what_comes() -> None:
     class Forced:
         is_linear = True
-        costs = (1.0, 1.0)
+        costs = step_costs = (1.0, 1.0)
 
         def rates(self, times, states):
             return -1e6 * (states - times[:, None] ** 3)

@@ -86,7 +86,7 @@ def test_memory_that_runs_out_is_noticed_without_a_limit():
     guard = Guard(free=lambda: free[0])
     assert guard.look() == ""
     free[0] = 10**6
-    assert "The memory limits it" in guard.look()
+    assert "The memory limits the solve" in guard.look()
 
 
 def test_without_limits_nothing_asks_the_clock():
@@ -103,7 +103,7 @@ def test_a_factorisation_that_would_end_late_is_not_begun():
     guard.require_time(4e9)  # eight seconds
     with pytest.raises(Stopped):
         guard.require_time(6e9)
-    assert guard.words.startswith("The deadline limits it: the next step takes about 12 s")
+    assert guard.words.startswith("The deadline limits the solve: the next step takes about 12 s")
 
 
 def test_the_rate_of_the_machine_is_measured():
@@ -119,7 +119,7 @@ def test_the_best_solution_is_returned_when_the_time_is_over(clock):
 
     solution = pb.solve(FRONT, tol=1e-12, budget=1e9, deadline=1000, progress=tell)
     assert solution.status == "stalled"
-    assert "The deadline ends it: 1000 s have passed." in solution.diagnostics.message
+    assert "The deadline ended the solve: 1000 s have passed." in solution.diagnostics.message
     assert solution.true_error() < 1.0
 
 
@@ -168,7 +168,7 @@ def test_memory_stops_a_solve_that_has_a_solution(monkeypatch):
 
     solution = pb.solve(FRONT, tol=1e-12, budget=1e9, memory="1 GB", progress=tell)
     assert solution.status == "stalled"
-    assert "memory limits it" in solution.diagnostics.message
+    assert "memory limits the solve" in solution.diagnostics.message
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e6, 1e9, 1e11])

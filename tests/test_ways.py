@@ -173,7 +173,7 @@ def test_a_deadline_ends_every_way_and_says_so(solve):
     else:
         assert solution.status == "stalled"
         words = solution.diagnostics.message
-    assert "The deadline ends it: 1e-06 s have passed." in words
+    assert "The deadline ended the solve: 1e-06 s have passed." in words
     assert "budget" not in words
 
 
@@ -224,7 +224,7 @@ def stalling(monkeypatch):
     ("answer", "words"),
     [
         (SolveError("it was too stiff."), "Following it in time failed as well: it was too stiff."),
-        (KeyboardInterrupt(), "Following it in time came to no end. It was interrupted."),
+        (KeyboardInterrupt(), "Following it in time did not finish. It was interrupted."),
         (Unsuitable("nothing moves"), "It cannot be followed in time instead: nothing moves"),
     ],
 )

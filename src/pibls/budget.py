@@ -22,7 +22,7 @@ class Budget:
     >>> budget.left, budget.affords(5e10), budget.affords(7e10), budget.late
     (6.0, True, False, '')
     >>> Budget(10.0, deadline=0.0).late
-    'The deadline ends it: 0 s have passed.'
+    'The deadline ended the solve: 0 s have passed.'
     """
 
     nominal: float  # seconds of 10¹⁰ operations
@@ -72,4 +72,4 @@ class Budget:
         """Say that the deadline has passed; an empty string where it has not, or where there is none."""
         if self.deadline is None or self.elapsed < self.deadline:
             return ""
-        return f"The deadline ends it: {self.deadline:g} s have passed."
+        return f"The deadline ended the solve: {self.deadline:g} s have passed."

@@ -78,7 +78,7 @@ class Guard:
     ''
     >>> now[0] = 12.5
     >>> guard.look()
-    'The deadline ends it: 10 s have passed.'
+    'The deadline ended the solve: 10 s have passed.'
     """
 
     deadline: float | None = None  # real seconds from now
@@ -113,11 +113,11 @@ class Guard:
         """Say which limit is reached, if any; steps after a stop that was noticed have a little more."""
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
         if self.deadline is not None and self.elapsed >= self.deadline + more:
-            return f"The deadline ends it: {self.deadline:g} s have passed."
+            return f"The deadline ended the solve: {self.deadline:g} s have passed."
         if self.memory is not None and self.holds() - self.held >= self.memory * (1.0 + 0.1 * self.noticed):
-            return f"The memory limits it: it may take {self.memory / 2**20:.0f} MiB."
+            return f"The memory limits the solve: it may take {self.memory / 2**20:.0f} MiB."
         if self.memory is None and self.free is not None and self.free() < _RESERVE and not self.noticed:
-            return f"The memory limits it: less than {_RESERVE // 2**20} MiB are free."
+            return f"The memory limits the solve: less than {_RESERVE // 2**20} MiB are free."
         return ""
 
     def require_time(self, operations: float) -> None:
@@ -127,8 +127,8 @@ class Guard:
         left = self.deadline + _GRACE + _SHARE * self.deadline - self.elapsed
         if operations / (_EFFICIENCY * self.rate) > left:
             self.words = (
-                f"The deadline limits it: the next step takes about {operations / (_EFFICIENCY * self.rate):.2g} s of "
-                f"the {self.deadline:g} s."
+                "The deadline limits the solve: the next step takes about "
+                f"{operations / (_EFFICIENCY * self.rate):.2g} s of the {self.deadline:g} s."
             )
             raise Stopped
 
@@ -154,15 +154,15 @@ class Guard:
         """Return the error of a solve that has nothing to return."""
         remedy = "There is no solution yet. "
         if "memory" in self.words:
-            return ResourceError(f"{self.words} {remedy}Give it more, ask for less accuracy, or use fewer points.")
-        return DeadlineError(f"{self.words} {remedy}Give it more time, or ask for less accuracy.")
+            return ResourceError(f"{self.words} {remedy}Give more memory, ask for less accuracy, or use fewer points.")
+        return DeadlineError(f"{self.words} {remedy}Give more time, or ask for less accuracy.")
 
 
 def in_words(stop: BaseException) -> str:
     """Say why a search ended, and give the next steps their time.
 
     >>> in_words(KeyboardInterrupt())
-    'It was interrupted. Run it again to go on.'
+    'It was interrupted. Run it again to continue.'
     """
     guard = _CURRENT.get()
     if isinstance(stop, Stopped) and guard is not None:
@@ -170,7 +170,7 @@ def in_words(stop: BaseException) -> str:
         return guard.words
     if isinstance(stop, ResourceError):
         return str(stop)
-    return "The memory ran out." if isinstance(stop, MemoryError) else "It was interrupted. Run it again to go on."
+    return "The memory ran out." if isinstance(stop, MemoryError) else "It was interrupted. Run it again to continue."
 
 
 def keep(problem: object, make: Callable[[str], Any]) -> None:

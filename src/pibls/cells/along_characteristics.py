@@ -11,7 +11,7 @@ from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.linear import start_of
 from pibls.cells.local import PER_CELL
-from pibls.cells.outcome import Compared, network_of, solution_of
+from pibls.cells.outcome import Comparison, network_of, solution_of
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.state import projected
@@ -43,7 +43,7 @@ def solve_along_characteristics(carried: Fronts | Transport, tol: float, budget:
             break
         root, share = fit.root, NEGLIGIBLE * share
     richer = replace(fitting, layout=layout.enriched(2))
-    found = Compared(fit, layout, richer.fit(fit.root), richer.layout, estimate, 1.0)
+    found = Comparison(fit, layout, richer.fit(fit.root), richer.layout, estimate, 1.0)
     within = Stop(Reason.BUDGET, "finer cells would take more", f"Give a larger budget than {budget.nominal:g}.")
     status, message = verdict(tol, estimate, Stop(Reason.TOLERANCE) if estimate <= tol else within, carried.told)
     return solution_of(found, estimate, status, message, seed, seconds=budget.elapsed)

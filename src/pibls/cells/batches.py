@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.branches import Branch
-from pibls.cells.factored_tree import Batch, FactoredTree, halves_counts
-from pibls.cells.part_systems import Factored, LocalSystem
+from pibls.cells.factored_tree import Batch, FactoredTree, weights_of_halves
+from pibls.cells.part_systems import LocalSystem, StackMember
 from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem
 from pibls.solvers.inputs import to_host
 
@@ -36,7 +36,7 @@ class Factors:
     _tokens: dict[Hashable, int] = field(default_factory=dict)  # one token for all equal fronts
     _count: int = 0
 
-    def of(
+    def factorised(
         self,
         branches: Sequence[Branch],
         total: int,
@@ -68,7 +68,7 @@ class Factors:
                 batches += self._unions(levels[level], tokens, fronts, before)
         top, number = fronts[tokens[branches[-1]]]
         front = top.taken([number])
-        last = self.elimination.last(front, branches[-1].counts) if whole else Factor.of_front(front)
+        last = self.elimination.last(front, branches[-1].sum_weights) if whole else Factor.of_front(front)
         return FactoredTree(self.elimination, tuple(batches), branches[-1], last, total)
 
     def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
@@ -84,8 +84,12 @@ class Factors:
         tokens: dict[Branch, int],
         fronts: dict[int, tuple[Front, int]],
         before: dict[Hashable, int],
-    ) -> Iterator[Batch]:
-        """Yield the batches of parts. Parts with one system but different units have different fronts."""
+    ) -> list[Batch]:
+        """Return the batches of parts, and enter their tokens and fronts.
+
+        Parts with one system but different units have different fronts.
+        """
+        batches = []
         self._factorise(dict.fromkeys(branch.system for branch in branches if branch.system is not None))
         placed = [(branch, branch.system.factored) for branch in branches if branch.system is not None]
         for some, factored in _grouped(placed, lambda own: (id(own.factor), own.number)):
@@ -94,7 +98,7 @@ class Factors:
                 assert branch.system is not None
                 branch.system.place(own.member(min(k, own.count - 1)))
             batch = Batch.of(some, own.factor, own.system, self.elimination.device)
-            yield batch
+            batches.append(batch)
             scales = batch.weights[:, None] * batch.units
             for k, scale in enumerate(to_host(scales)):
                 tokens[some[k]] = self._token((some[k].system, scale.tobytes(), some[k].shift.tobytes()), before)
@@ -103,6 +107,7 @@ class Factors:
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
             moved = self.elimination.shifted(self.elimination.scaled(front, scales[which]), batch.shifts[which])
             fronts.update({token: (moved, k) for k, token in enumerate(first)})
+        return batches
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
@@ -115,7 +120,7 @@ class Factors:
             for factor, which in self.elimination.leaves(stack):
                 mine = stack if len(which) == len(some) else stack.taken(which)
                 for k, number in enumerate(which):
-                    some[number].place(Factored(self.elimination, factor, mine, k))
+                    some[number].place(StackMember(self.elimination, factor, mine, k))
 
     def _unions(
         self,
@@ -123,11 +128,11 @@ class Factors:
         tokens: dict[Branch, int],
         fronts: dict[int, tuple[Front, int]],
         before: tuple[dict[Hashable, tuple[Factor, int]], dict[Hashable, int]],
-    ) -> Iterator[Batch]:
-        """Yield the batches of unions of one level."""
+    ) -> list[Batch]:
+        """Return the batches of unions of one level, and enter their tokens and fronts."""
         missing: dict[int, Branch] = {}
         for branch in branches:
-            key = (branch.join, *((tokens[half], half.counts.tobytes()) for half in branch.halves))
+            key = (branch.join, *((tokens[half], half.sum_weights.tobytes()) for half in branch.halves))
             token = tokens[branch] = self._token(key, before[1])
             if token in before[0]:
                 self._known[token] = before[0][token]
@@ -137,10 +142,10 @@ class Factors:
         for some in self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
             join = some[0][1].join
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
-            counts = halves_counts([own for _, own in some], self.elimination.device)
+            counts = weights_of_halves([own for _, own in some], self.elimination.device)
             factor = self.elimination.joined(one, two, join, counts)
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
-        placed = [(branch, self._known[tokens[branch]]) for branch in branches]
+        placed, batches = [(branch, self._known[tokens[branch]]) for branch in branches], []
         for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
             factor, numbers = factored[0][0], [number for _, number in factored]
             if len(numbers) != len(factor.triangle) or numbers != list(range(len(numbers))):
@@ -149,7 +154,8 @@ class Factors:
                 token = tokens[branch]
                 self._known[token] = factor, min(k, len(factor.triangle) - 1)
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
-            yield Batch.of(own, factor, None, self.elimination.device)
+            batches.append(Batch.of(own, factor, None, self.elimination.device))
+        return batches
 
     def _stacks(self, items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
         """Yield items with equal keys in groups, each as large as a stack may be."""

@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.cells.local import LocalSystems
 from pibls.cells.order import Pair, cheaper
@@ -18,13 +17,11 @@ from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
 from pibls.cells.tree import Cell, leaves
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.solvers.elimination import Load
 from pibls.solvers.joins import Join, joining
 
 __all__ = ["Branch", "Branches"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False)
@@ -37,9 +34,9 @@ class Branch:
         The places (faces, coarse sides and links) where it shares unknowns with other branches, and how many in each.
     at
         Numbers of its shared unknowns, in the numbering of the whole tree.
-    sample
+    part
         Its part, or for a union one of its parts.
-    counts
+    sum_weights
         Weights of its balance sums in least squares.
     ends
         Lowest and highest corner of its bounding box.
@@ -59,8 +56,8 @@ class Branch:
     shared: tuple[Any, ...]
     sizes: tuple[int, ...]
     at: IntArray
-    sample: CellPart
-    counts: FloatArray
+    part: CellPart
+    sum_weights: FloatArray
     ends: tuple[FloatArray, FloatArray]
     part_counts: dict[Any, int]
     inner: tuple[Any, ...] = ()
@@ -106,16 +103,16 @@ class Branches:
         """The rows of the problem."""
         return self.local.rows
 
-    def of(self, root: Cell, within: Cell | None = None) -> list[Branch]:
+    def of_tree(self, root: Cell, within: Cell | None = None) -> list[Branch]:
         """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
-        shared = self.sharing.of(root, within)
+        shared = self.sharing.places_of(root, within)
         parts = shared if within is None else self.rows.layout.parts_of(leaves(within))
         self._add_parts({part: shared[part] for part in parts}, before)
         found = [self._known[part] for part in parts]
         if len(found) < 2:
             return found
-        numbers = {branch.sample: number for number, branch in enumerate(found)}
+        numbers = {branch.part: number for number, branch in enumerate(found)}
         order = cheaper(
             within or root,
             lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
@@ -123,7 +120,7 @@ class Branches:
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
             self.rows.balances.count,
         )
-        holders = Counter(place for faces in shared.values() for place in self.local.shared(faces))
+        holders = Counter(place for faces in shared.values() for place in self.local.places(faces))
         return self.joined(found, order, holders, before)
 
     def joined(
@@ -144,18 +141,18 @@ class Branches:
         new: dict[CellPart, tuple[Any, ...]] = {}
         for part, faces in held.items():
             known = before.get(part)
-            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.shared(faces)):
+            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.places(faces)):
                 new[part] = tuple(faces)
             else:
                 self._known[part] = known
-        for part, (system, own) in zip(new, self.local.of(new), strict=True):
-            shared = self.local.shared(own)
+        for part, (system, own) in zip(new, self.local.systems(new), strict=True):
+            shared = self.local.places(own)
             made = self._known[part] = Branch(
                 shared,
                 system.sizes,
                 self.numbered(shared, system.sizes),
                 part,
-                self.local.counts(part, part.cell.size),
+                self.local.sum_weights(part, part.cell.size),
                 (part.cell.low, part.cell.high),
                 dict.fromkeys(shared, 1),
                 system=system,
@@ -191,8 +188,8 @@ class Branches:
             rest,
             tuple(sizes[place] for place in rest),
             at[join.gone + sums :],
-            one.sample,
-            self.local.counts(one.sample, ends[1] - ends[0]),
+            one.part,
+            self.local.sum_weights(one.part, ends[1] - ends[0]),
             ends,
             part_counts,
             inner,
@@ -213,11 +210,13 @@ class Branches:
             left = sum(size for place, size in sizes.items() if place not in inner)
             shared, others = [], []
             for own in (one, two):
-                first = dict(zip(own.shared, (len(own.counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
+                first = dict(
+                    zip(own.shared, (len(own.sum_weights) + np.cumsum([0, *own.sizes])).tolist(), strict=False)
+                )
                 shared.append(_ranges([(first[place], sizes[place]) for place in inner]))
-                nowhere = -1 - len(own.counts) - own.width
+                nowhere = -1 - len(own.sum_weights) - own.width
                 others.append(_ranges([(starts.get(place, nowhere), sizes[place]) for place in own.shared]))
-            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, len(one.counts))
+            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, len(one.sum_weights))
         return self._joins[key]
 
 

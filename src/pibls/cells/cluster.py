@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +20,24 @@ from pibls.cells import subtrees
 from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
-from pibls.cells.order import Pair, cheapest
+from pibls.cells.iterative import refined, sensitivity
+from pibls.cells.order import along_halves, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
-from pibls.cells.solve import ITERATIONS, REFINEMENTS, Fit, TreeSolver
-from pibls.cells.subtrees import Path, Subtree, Told, TreeRecipe, TreeSetting, at_path, elimination_of, splits_of
+from pibls.cells.solve import Fit, TreeSolver
+from pibls.cells.subtrees import (
+    Path,
+    Subtree,
+    SubtreeReport,
+    TreeRecipe,
+    TreeSetting,
+    at_path,
+    elimination_of,
+    splits_of,
+)
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
-from pibls.refinement.standards import NEGLIGIBLE
 from pibls.runtime import blas_threads
 from pibls.solvers.elimination import DependentError
 
@@ -74,7 +82,7 @@ class ClusterWorkers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _RemoteSubtree:
     """A subtree on its worker."""
 
     owner: str
@@ -96,7 +104,7 @@ class _FarTree:
     """A factorised tree: subtrees on workers, and the branches above them here."""
 
     crew: ClusterWorkers
-    pieces: list[_Piece]
+    pieces: list[_RemoteSubtree]
     tree: FactoredTree
     count: int
 
@@ -137,7 +145,7 @@ class _FarTree:
         fronts = self.crew.gathered(sent)
         none = np.empty((1, 0, fronts[0].shape[2]))
         lifted = {batch: (none, front) for batch, front in zip(self.batches, fronts, strict=True)}
-        return self.lowered(risen, self.tree.up(lifted, None if before is None else before.sums), before)
+        return self.lowered(risen, self.tree.solved_from(lifted, None if before is None else before.sums), before)
 
     def lowered(
         self, risen: list[Any], found: Unknowns, before: _Unknowns | None, *, probing: bool = False
@@ -174,8 +182,16 @@ class _FarTree:
 
     def missed(self, unknowns: _Unknowns) -> float:
         """Return the squared norm of all rows and balance sums times unknowns."""
-        above = (self.tree.counts[:, :, None] * unknowns.sums)[len(self.pieces) :]
+        above = (self.tree.sum_weights[:, :, None] * unknowns.sums)[len(self.pieces) :]
         return math.fsum([*self.gathered(subtrees.missed, unknowns.values), float(np.square(above).sum())])
+
+    def iterated(self, unknowns: _Unknowns, scale: float) -> _Unknowns:
+        """Return the unknowns, scaled, after a step of inverse iteration."""
+        return self.settled(self.each(subtrees.weighed, unknowns.values, self.same(scale)), None)
+
+    def cleared(self, unknowns: _Unknowns) -> _Unknowns:
+        """Return the unknowns without the part that rows see."""
+        return self.solved(unknowns, zero=True)
 
     def weights(self, unknowns: _Unknowns) -> tuple[dict[CellPart, FloatArray], dict[CellPart, float]]:
         """Return weights and residual norms of all parts."""
@@ -228,17 +244,7 @@ class ClusterSolver(TreeSolver):
         far = self._far
         if far is None:
             return super().weakest(seed)
-        unknowns = far.probed(seed)
-        found = math.sqrt(far.square(unknowns) / far.count)
-        # Gram matrices cannot represent large sensitivities, which the rows verify.
-        if found > 1.0 / NEGLIGIBLE and not self._rotations:
-            for _ in range(ITERATIONS):
-                scale = 1.0 / math.sqrt(max(far.square(unknowns), sys.float_info.min))
-                unknowns = far.settled(far.each(subtrees.weighed, unknowns.values, far.same(scale)), None)
-            for _ in range(ITERATIONS):
-                unknowns = far.solved(unknowns, zero=True)
-            size = far.square(unknowns) / max(far.missed(unknowns), sys.float_info.min)
-            found = max(found, math.sqrt(size / far.count))
+        found, unknowns = sensitivity(far, far.probed(seed), is_exact=self._rotations)
         return found, far.weights(unknowns)[0]
 
     def _solved_far(
@@ -258,16 +264,12 @@ class ClusterSolver(TreeSolver):
 
     def _refined_far(self, far: _FarTree) -> _Unknowns | None:
         """Return the unknowns; None if Gram matrices are not accurate enough."""
-        found = far.solved(None)
-        for _ in range(REFINEMENTS):
+
+        def step(found: _Unknowns) -> tuple[_Unknowns, float]:
             found = far.solved(found)
-            ratio = far.change(found)
-            if not self._rotations and not ratio < NEGLIGIBLE:
-                return None
-            # The next change is about the square of this one, which is rounding.
-            if ratio < math.sqrt(sys.float_info.epsilon):
-                break
-        return found
+            return found, far.change(found)
+
+        return refined(far.solved(None), step, is_exact=self._rotations)
 
     def _factorised_far(
         self, crew: ClusterWorkers, workers: list[str], root: Cell, pieces: Mapping[Path, int]
@@ -287,14 +289,15 @@ class ClusterSolver(TreeSolver):
         for own in told:
             holders.update(dict(zip(own.places, own.part_counts, strict=True)))
         fronts = {branch: own.front for branch, own in zip(found, told, strict=True)}
+        known = {at_path(root, path): (number,) for number, path in enumerate(paths)}
         order = cheapest(
-            _order(root, {path: number for number, path in enumerate(paths)}),
+            along_halves(root, lambda cell: known.get(cell, None if cell.halves else ()), len(paths)),
             [dict(zip(own.places, own.sizes, strict=True)) for own in told],
             range(len(told)),
             self.rows.balances.count,
         )
         branches = above.joined(list(found), order, holders, {})
-        tree = Factors(elimination_of(self._rotations)).of(branches, above.total, fronts)
+        tree = Factors(elimination_of(self._rotations)).factorised(branches, above.total, fronts)
         joined = above.work + math.fsum(own.work[1] for own in told)
         self.local.work += math.fsum(own.work[0] for own in told)
         self.local.count += sum(map(len, every.values()))
@@ -303,7 +306,7 @@ class ClusterSolver(TreeSolver):
         return _FarTree(
             crew,
             [
-                _Piece(self._owners[path], future, every[path], own.numbers)
+                _RemoteSubtree(self._owners[path], future, every[path], own.numbers)
                 for path, future, own in zip(paths, made, told, strict=True)
             ],
             tree,
@@ -331,12 +334,12 @@ def _same(what: Any) -> Any:
     return what
 
 
-def _branch(branches: Branches, told: Told, parts: tuple[CellPart, ...]) -> Branch:
+def _branch(branches: Branches, told: SubtreeReport, parts: tuple[CellPart, ...]) -> Branch:
     """Return a subtree as a branch that is factorised elsewhere."""
     counts = dict(zip(told.places, told.part_counts, strict=True))
     at = branches.numbered(told.places, told.sizes)
-    units = np.ones(len(told.counts) + len(at))
-    return Branch(told.places, told.sizes, at, parts[told.sample], told.counts, told.ends, counts, units=units)
+    units = np.ones(len(told.sum_weights) + len(at))
+    return Branch(told.places, told.sizes, at, parts[told.part], told.sum_weights, told.ends, counts, units=units)
 
 
 def _cut(root: Cell, count: Callable[[Cell], int], wanted: int) -> dict[Path, int]:
@@ -381,20 +384,3 @@ def _owners(
         found[path] = own
         load[own] += sizes[path]
     return {path: found[path] for path in paths}
-
-
-def _order(root: Cell, numbers: Mapping[Path, int]) -> list[Pair]:
-    """Return the order in which subtrees are joined, along the halves of the tree."""
-    order: list[Pair] = []
-
-    def joined(cell: Cell, path: Path) -> int | None:
-        if path in numbers:
-            return numbers[path]
-        halves = (joined(half, (*path, k)) for k, half in enumerate(cell.halves))
-        if len(known := [half for half in halves if half is not None]) < 2:
-            return known[0] if known else None
-        order.append((known[0], known[1]))
-        return len(numbers) + len(order) - 1
-
-    joined(root, ())
-    return order

@@ -15,7 +15,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.iterate import MOST_STEPS, Iterated, NewtonFitter
+from pibls.cells.iterate import MOST_STEPS, IterationResult, NewtonFitter
 from pibls.cells.outcome import field_sizes
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
@@ -56,7 +56,7 @@ class Coarse:
         The trees on the way to the solution, coarsest first.
     """
 
-    descent: Iterated
+    descent: IterationResult
     start: str
     remark: str = ""
     failure: str = ""
@@ -104,9 +104,9 @@ class CoarseAttempts:
         found: list[Coarse] = []
         if start is not None:
             # A user who gives a start wants the solution near it: other starts are tried only if there is none.
-            found = self._splitting(root, [("the given start", start)])
+            found = self._search_on_finer_trees(root, [("the given start", start)])
         if not any(one.solved for one in found):
-            found += self._splitting(root, None)
+            found += self._search_on_finer_trees(root, None)
         if not found:
             raise ProblemError(
                 f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}): "
@@ -141,7 +141,7 @@ class CoarseAttempts:
         """Whether too much of the budget is spent for another attempt."""
         return self.spent > self.room * RATE or bool(self.budget.late)
 
-    def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
+    def _search_on_finer_trees(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempt on each of several finer trees, until one is a solution or the work too much."""
         found: list[Coarse] = []
         swept = False
@@ -152,7 +152,7 @@ class CoarseAttempts:
                 root = self.finer(last.descent.fit)
             again = None
             if self._ends_early and not self._ended:
-                again = self._followed(root)
+                again = self._by_continuation(root)
             elif last is not None and (swept or last.descent.settled or last.descent.residual < SLIGHT):
                 again = self.attempt(last.start, root, values_of(self.newton.layout, last.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
@@ -161,9 +161,9 @@ class CoarseAttempts:
                 again = _better(again, other)
             rough = again is None or not again.descent.settled or again.descent.residual > NEGLIGIBLE
             if starts is None and level == 0 and rough:
-                again = _better(again, self._thinned(root))
+                again = _better(again, self._by_diffusion(root))
             if starts is None and not self.late and (again is None or not again.descent.settled):
-                again = _better(again, self._followed(root))
+                again = _better(again, self._by_continuation(root))
             if again is not None:
                 found.append(again)
                 if again.solved:
@@ -187,7 +187,7 @@ class CoarseAttempts:
                 return best, False
         return best, True
 
-    def _followed(self, root: Cell) -> Coarse | None:
+    def _by_continuation(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from zero as nonlinear terms, sources and data are put in by shares.
 
         On finer cells it is followed from where it ended on coarser ones, if these resolved the end.
@@ -242,7 +242,7 @@ class CoarseAttempts:
         *_, coarse, fine = [1.0, 1.0, *(self.ends[cells] for cells in sorted(self.ends))]
         return coarse < 1.0 and fine < min(1.0, (1.0 + NEGLIGIBLE) * coarse)
 
-    def _thinned(self, root: Cell) -> Coarse | None:
+    def _by_diffusion(self, root: Cell) -> Coarse | None:
         """Continuation: follow the solution from a larger diffusion, which allows no layers, to the given one."""
         newton = self.newton
         factor = diffusion_ratio(newton.layout, root)
@@ -280,7 +280,7 @@ class CoarseAttempts:
         # To find out costs no more than the solve did.
         self.first, self.room = self.budget.operations, self.spent / RATE
         while not self._ended and not self.late:
-            followed = self._followed(root if self.reached is None else self.finer(self.reached[1]))
+            followed = self._by_continuation(root if self.reached is None else self.finer(self.reached[1]))
             if followed is None or not self._ends_early:
                 break
         return self._end_in_words if self._ended else ""

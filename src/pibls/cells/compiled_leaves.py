@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.cells.branches import Branch
 from pibls.cells.factored_tree import Batch
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.solvers.elimination import Factor, LeafSystem, Load
 from pibls.solvers.grams import Rotated
 from pibls.solvers.rotations import Turned
 
 __all__ = ["IntArray", "Leaves", "product", "unit_matrices"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +71,7 @@ class Leaves:
             for column, branch in enumerate(branches):
                 units[number, :, column], shifts[number, column] = branch.units, branch.shift
                 scales[number, :, column] = branch.weight**2 * branch.units
-                at[number, :, column], whole[number, 0, column] = numbers[branch], branch.sample.whole
+                at[number, :, column], whole[number, 0, column] = numbers[branch], branch.part.whole
         slots: list[list[Branch | None]] = [[*own, *[None] * (shape[2] - len(own))] for own in every]
         fronts = start + np.arange(at.size).reshape(shape)
         turned = [batch.factor for batch in batches if isinstance(batch.factor, Rotated | Turned)]

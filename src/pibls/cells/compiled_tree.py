@@ -2,6 +2,9 @@
 
 A batch of a :class:`FactoredTree` holds branches of one shape. Here the factors are applied to unit vectors once, which
 makes matrices of them, and these are padded with zeros: all unions of a level are one stack, and so are many parts.
+
+The number −1 stands for no unknown: every array that is indexed has one more entry, which is zero where it is read, and
+ignored where it is written.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ class Unions:
         The matrices from right-hand sides to unknowns and fronts, and from unknowns of the union to eliminated ones.
     at, inner, sums, halves
         Numbers of the unknowns of the union, of those that it eliminates, of its sums, and of the sums of its halves.
-    counts
+    sum_weights
         Squared weights of the balance sums of both halves.
     fronts
         Numbers of the entries of its fronts.
@@ -51,7 +54,7 @@ class Unions:
     inner: IntArray
     sums: IntArray
     halves: tuple[IntArray, IntArray]
-    counts: tuple[FloatArray, FloatArray]
+    sum_weights: tuple[FloatArray, FloatArray]
     fronts: IntArray
 
     @classmethod
@@ -80,7 +83,7 @@ class Unions:
                 one[number], two[number] = tree.shared[lower][:sums], tree.shared[upper][:sums]
                 inner[number, : join.gone] = np.concatenate([two[number], branch.inner_at])
                 for weights, half in zip(counts, branch.halves, strict=True):
-                    weights[number, :, 0] = np.square(half.counts)
+                    weights[number, :, 0] = np.square(half.sum_weights)
                 tree.fronts[branch] = start + number * left + np.arange(join.left)
                 number += 1
         fronts = start + np.arange(count * left).reshape(count, left)
@@ -93,7 +96,7 @@ class Unions:
         right += fronts.take(self.second, axis=0)
         right[:, :sums] -= fronts.take(self.turned, axis=0)
         if given is not None:  # the values given to sums are minus those that there are
-            own, other = (weights * given[at] for weights, at in zip(self.counts, self.halves, strict=True))
+            own, other = (weights * given[at] for weights, at in zip(self.sum_weights, self.halves, strict=True))
             right[:, gone : gone + sums] -= own
             right[:, :sums] += own - other
         found = self.up @ right[:, :gone]
@@ -161,7 +164,7 @@ class CompiledTree:
         """Write a factorised tree as stacks of matrices."""
         groups = defaultdict[tuple[int, ...], list[Batch]](list)
         levels = defaultdict[int, list[Batch]](list)
-        numbers, count = Numbering({}, {}), len(tree.top.counts)
+        numbers, count = Numbering({}, {}), len(tree.top.sum_weights)
         for batch in tree.batches:
             for branch in batch.branches:
                 sums = tree.total + count * len(numbers.shared) + np.arange(count)
@@ -207,7 +210,7 @@ class CompiledTree:
         rights = [level.raise_fronts(fronts, given) for level in self.levels]
         right = fronts[self.last]
         if given is not None:
-            right = right - np.square(self.tree.top.counts)[:, None] * given[self.sums]
+            right = right - np.square(self.tree.top.sum_weights)[:, None] * given[self.sums]
         unknowns[self.sums] = self.top @ right
         for level, own in zip(reversed(self.levels), reversed(rights), strict=True):
             level.fill(unknowns, own)
@@ -218,7 +221,7 @@ class CompiledTree:
         """Number of floating-point numbers of the matrices that shared unknowns go through."""
         return sum(own.coupled.size for own in self.leaves) + sum(own.up.size + own.down.size for own in self.levels)
 
-    def left(self, loads: Vectors, found: Vectors) -> Vectors:
+    def residuals(self, loads: Vectors, found: Vectors) -> Vectors:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         every = zip(self.leaves, loads, found, strict=True)
         return [load - product(leaves.rows, both) for leaves, load, both in every]

@@ -93,7 +93,7 @@ class CornerSingularity:
         """Return the trace coefficients of the functions on a face, in the order of the trace rows."""
         unit, depth = rows.traces.units(face), face.thickness
         found = []
-        for number, order in rows.traces.shared(face):
+        for number, order in rows.traces.continuous_across(face):
             terms = rows.flux.shared_terms(part, face, number, order)
             values = sum(np.reshape(v, (-1, 1)) * self.values(part, face.points, index) for _, index, v in terms)
             scale = np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number]
@@ -199,8 +199,8 @@ def _candidates(tree_domain: TreeDomain, marks: FloatArray) -> list[FloatArray]:
 
 
 def _singularity(tree_domain: TreeDomain, equation: Statement, point: FloatArray) -> CornerSingularity | None:
-    names, angles = tree_domain.problem.field_names, 2 * np.pi * (np.arange(SCAN**2) + 0.5) / SCAN**2
-    coefficient = _Coefficient(tree_domain.problem, equation, names)
+    angles = 2 * np.pi * (np.arange(SCAN**2) + 0.5) / SCAN**2
+    coefficient = _Coefficient(tree_domain.problem, equation)
     radius = float(np.ptp(tree_domain.domain.bounds, axis=1).max())
     for _ in range(HALVINGS):
         radius /= 2
@@ -234,7 +234,6 @@ class _Coefficient:
 
     problem: Problem
     equation: Statement
-    names: Sequence[str]
 
     def at(self, tree_domain: TreeDomain, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
         """Return the coefficient on a circle; None if the equation has another form or the domain ends there."""

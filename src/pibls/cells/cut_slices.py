@@ -16,7 +16,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 from pibls.refinement.standards import MOST
 
-__all__ = ["SlicePieces", "Slice", "fit_slices"]
+__all__ = ["SlicePieces", "Slice", "find_components"]
 
 _GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
 _FAR = 2.0  # distance in grid steps beyond which a boundary point belongs to a separate piece
@@ -51,7 +51,7 @@ class SlicePieces(NamedTuple):
     evenly: int
 
 
-def fit_slices(tree_domain: TreeDomain, slices: list[Slice]) -> None:
+def find_components(tree_domain: TreeDomain, slices: list[Slice]) -> None:
     """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return

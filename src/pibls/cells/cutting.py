@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.cut_slices import Slice, fit_slices
+from pibls.cells.cut_slices import Slice, find_components
 from pibls.cells.line_quadrature import LINES, LineQuadrature, quadrature_on_lines
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import STEP, Rule, rules_of
@@ -26,7 +26,7 @@ __all__ = ["Cutter"]
 
 _ENDS = ("low", "high")
 _OUTLINE = {1: 1, 2: 4, 3: 2}
-_EXACT = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
+_MORE_DEGREES = 3  # degrees beyond that of the cells to which integrals are exact: functions are not quite polynomials
 _OVERSAMPLING = 2.2
 
 
@@ -62,7 +62,7 @@ class Cutter:
             self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
-        """Return axis and position of a flat face of the domain beyond which the cell is empty, or None."""
+        """Return axis and position of a flat face of a domain in space beyond which the cell is empty, or None."""
         room = CLOSE * cell.size
         for axis, side, extent in self.tree_domain.flat_sides:
             at = extent[0, axis]
@@ -153,7 +153,7 @@ class Cutter:
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
-        fit_slices(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.slice_pieces])
+        find_components(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.slice_pieces])
         for own, shell in zip(slices, self._shells(slices), strict=True):
             self._parts[own.cell] += self._parts_of(own, shell)
 
@@ -197,7 +197,7 @@ class Cutter:
             weights, center, integral = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2, None
             if shell is not None:
                 around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(shell_owner == label)])
-                degree = self.reference.degree + _EXACT
+                degree = self.reference.degree + _MORE_DEGREES
                 integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
             if self.is_stable and len(cell.low) == 2:

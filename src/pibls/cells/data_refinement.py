@@ -57,9 +57,9 @@ class DataRefinement:
         while True:
             cells = self.rows.layout.within(root)
             limits = self._limits(cells, tol)
-            tails = [_beyond(found, *limits) for found in self.roughness.of(cells)]
+            tails = [_beyond(found, *limits) for found in self.roughness.measured(cells)]
             stay = [number for number, own in enumerate(tails) if own.max() <= 1.0]
-            for number, found in zip(stay, self.roughness.searched([cells[n] for n in stay]), strict=True):
+            for number, found in zip(stay, self.roughness.search_postponed([cells[n] for n in stay]), strict=True):
                 tails[number] = _beyond(found, *limits)
             splits: Splits = {
                 cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
@@ -72,7 +72,7 @@ class DataRefinement:
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return the roughness that data, and coefficients, may have on a cell."""
         share = min(tol / SLIGHT, VISIBLE)  # solving smooths their errors
-        scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
+        scale = float(np.sqrt(sum(found.square for found in self.roughness.measured(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 
     def misses_features(self, root: Cell, tol: float) -> bool:
@@ -81,7 +81,7 @@ class DataRefinement:
             return False
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
-        rough = self.roughness.searched(cells)
+        rough = self.roughness.search_postponed(cells)
         return any(one.narrow.max() > limit or one.coefficients.max() > relative for one in rough)
 
     def resolving_integrals(self, root: Cell, limit: float, most: float) -> Cell:

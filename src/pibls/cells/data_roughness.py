@@ -17,6 +17,7 @@ import numpy as np
 from pibls.cells.measure import missed_along, tails_of
 from pibls.cells.parts import CellPart
 from pibls.cells.probe import Probe, missed_on_lines, points_on_line
+from pibls.cells.row_scales import Scales
 from pibls.cells.rows import Rows
 from pibls.cells.surface import Piece, Rule
 from pibls.cells.tree import Cell
@@ -90,7 +91,7 @@ class DataRoughness:
         counted = (own for own in self.rows.problem.statements if self._counts(own))
         return any(self.probe.features(own.form.source_function, inside=own.is_equation) for own in counted)
 
-    def of(self, cells: Sequence[Cell]) -> list[Roughness]:
+    def measured(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the roughness of the data on cells."""
         new = [cell for cell in cells if cell not in self._done]
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
@@ -109,9 +110,9 @@ class DataRoughness:
                     found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
         return [self._done[cell] for cell in cells]
 
-    def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
+    def search_postponed(self, cells: Sequence[Cell]) -> list[Roughness]:
         """Return the same after all postponed searches, for cells that stay: visible roughness may hide more."""
-        found = self.of(cells)
+        found = self.measured(cells)
         for own in found:
             while own.postponed:
                 self._search(*own.postponed.pop())
@@ -121,22 +122,22 @@ class DataRoughness:
         """Measure the coefficients and sources of equations."""
         equations, names = self.rows.equations, self.rows.problem.field_names
         if self.rows.problem.is_linear:
-            balances = [self.rows.balance(part) for part in parts]
+            scales = [self.rows.scales(part) for part in parts]
         else:  # units of a diffusion
             even = [float((part.half**2).min()) for part in parts]
-            balances = [(np.full(len(equations), own), np.ones(len(names))) for own in even]
+            scales = [Scales(np.full(len(equations), own), np.ones(len(names))) for own in even]
         for number, equation in enumerate(equations):
             if not self._counts(equation):
                 continue
             for function, (name, index) in _coefficients(equation, names) if self.only is None else ():
                 if self.probe.features(function, inside=True) is None:
                     continue
-                for part, known, (factors, units) in zip(parts, _at(function, parts), balances, strict=True):
+                for part, known, (factors, units) in zip(parts, _at(function, parts), scales, strict=True):
                     unit = factors[number] * units[name] / float(np.prod(part.half ** np.array(index)))
                     own = self.probe.missed_features(part, function, known, unit)
                     found = self._done[part.cell]
                     found.coefficients = np.maximum(found.coefficients, own)
-            self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
+            self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, scales, strict=True)})
 
     def _counts(self, statement: Statement) -> bool:
         return self.only is None or id(statement.form) in self.only
@@ -203,7 +204,7 @@ class DataRoughness:
                     for piece, rule in self._rules(part, place, held):
                         # Data on both sides of an interface are measured by the parts of each side.
                         if not tree_domain.interfaces or (tree_domain.materials(rule.points) == part.material).all():
-                            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+                            depth = part.depth(rule.normals)
                             along = np.ptp(part.local(rule.points), axis=0) > 0.1
                             unit = self._unit(statement, part, rule)
                             given[statement].append(_OnPiece(part, piece, rule, depth, along, unit))

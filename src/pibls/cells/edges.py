@@ -26,7 +26,7 @@ from pibls.refinement.standards import MOST, NEGLIGIBLE, POINTS
 
 # least angles in half turns: solutions are singular at sharp edges, nearly smooth at blunt ones
 _SHARP, _BLUNT = 1.15, 1.02
-_MOST = 128  # largest number of rows for blunt edges
+_MOST_EDGES = 128  # largest number of rows for blunt edges
 _RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
 
 
@@ -61,7 +61,7 @@ def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     sharp = np.array([_share(domain, edge) > _SHARP / 2 for edge in edges], dtype=np.bool_)
     along = (edges[:, 0] == edges[:, 1]).sum(axis=1) == 2
     rows = [[axis, *edge.ravel()] for edge in edges[along & ~sharp] for axis in _parting(domain, edge)]
-    return edges[sharp], np.array(rows if len(rows) <= _MOST else [], dtype=np.float64).reshape(-1, 7)
+    return edges[sharp], np.array(rows if len(rows) <= _MOST_EDGES else [], dtype=np.float64).reshape(-1, 7)
 
 
 def vertices(edges: FloatArray) -> FloatArray:
@@ -260,7 +260,7 @@ def _folds(surface: Surface) -> FloatArray:
     blunt, level = (-turn > (_BLUNT - 1.0) * np.pi) & ~sharp, (start == stop).sum(axis=1) == 2
     # A triangulated round surface has such edges in all directions, so that cell sides would meet a few by chance.
     blunt &= level & ~np.isin(pairs, pairs[blunt & ~level]).any(axis=1)
-    return np.asarray(np.stack([start, stop], axis=1)[sharp | blunt if blunt.sum() <= _MOST else sharp])
+    return np.asarray(np.stack([start, stop], axis=1)[sharp | blunt if blunt.sum() <= _MOST_EDGES else sharp])
 
 
 def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:

@@ -61,7 +61,7 @@ class ErrorMarking:
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        smooth = dict(zip(fit.parts, self._seems_regular(fit).tolist(), strict=True))
+        smooth = dict(zip(fit.parts, self._parts_not_singular(fit).tolist(), strict=True))
         chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
         splits: Splits = {}
         wanted = held = 0.0
@@ -131,7 +131,7 @@ class ErrorMarking:
         spared = set(range(len(tails))) - {*cell.axes_across_edges, int(tails.argmax())}
         return [(axis, None if smooth else cell.beside_edges(axis)) for axis, _ in cuts if axis not in spared]
 
-    def _seems_regular(self, fit: Fit) -> BoolArray:
+    def _parts_not_singular(self, fit: Fit) -> BoolArray:
         """Return on which parts a solution does not look singular: where it is smooth, or where it is smooth nowhere.
 
         If no part is smooth, a singular landmark looks the same as waves that cells do not resolve yet.
@@ -204,7 +204,7 @@ class ErrorMarking:
         found, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
         known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
-        for part, smooth in zip(fit.parts, self._seems_regular(fit), strict=True):
+        for part, smooth in zip(fit.parts, self._parts_not_singular(fit), strict=True):
             marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
             around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})
             if not smooth:

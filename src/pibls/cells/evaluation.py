@@ -19,7 +19,18 @@ from pibls.features import MultiIndex
 from pibls.problem import Problem, Statement
 from pibls.problem.analysis import analysis_of
 
-__all__ = ["Evaluation", "Place", "Sources", "State", "Stated", "Term", "Wanted", "indices_of", "mean_size", "power"]
+__all__ = [
+    "Evaluation",
+    "Place",
+    "Sources",
+    "State",
+    "PlacedStatement",
+    "Term",
+    "RowRequest",
+    "indices_of",
+    "mean_size",
+    "power",
+]
 
 Term = tuple[int, MultiIndex, Any]
 Place = tuple[CellPart, FloatArray, FloatArray | None]
@@ -28,7 +39,7 @@ State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[
 
 
 @dataclass(frozen=True, eq=False)
-class Stated:
+class PlacedStatement:
     """A statement at points of a part, linearised at the state; rows and residuals are both made from it.
 
     Attributes
@@ -57,12 +68,12 @@ class Stated:
         return found if self.projection is None else self.projection.T @ found
 
 
-Sources = Callable[[Stated, CellPart], FloatArray]
+Sources = Callable[[PlacedStatement, CellPart], FloatArray]
 """Returns other sources of a statement at its points in a part, one column per right-hand side."""
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class RowRequest:
     """Rows over all functions of a part: one block for each of several lists of terms.
 
     Attributes
@@ -98,7 +109,7 @@ class Wanted:
 
     @property
     def shape(self) -> Any:
-        """Wanted rows of equal shape can be evaluated together."""
+        """RowRequest rows of equal shape can be evaluated together."""
         forms = tuple((*key, *form) for key, form in self.forms.items())
         return forms, len(self.terms), None if self.left is None else self.left.shape
 
@@ -150,7 +161,7 @@ class Evaluation:
 
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part, at given points or at the part's own."""
-        return self.layout.nodes(part, part.points if X is None else X, indices)
+        return self.layout.functions_at(part, part.points if X is None else X, indices)
 
     def lowered_at(self, statement: Statement, places: Sequence[Place]) -> list[tuple[list[Term], FloatArray]]:
         """Return the terms and the source of a statement in many places; if it is linear, it is evaluated once."""
@@ -240,7 +251,7 @@ class Evaluation:
             found[number] = max(found[number], mean_size(value) / power(half, index))
         return found
 
-    def at(self, wanted: Sequence[Wanted]) -> list[list[FloatArray]]:
+    def requested(self, wanted: Sequence[RowRequest]) -> list[list[FloatArray]]:
         """Return the wanted rows; functions are evaluated together at the points of all parts.
 
         Derivatives that are needed again are kept; otherwise they are combined before nodes become functions.
@@ -261,7 +272,7 @@ class Evaluation:
                     found[number] = blocks
         return found
 
-    def _evaluated(self, wanted: Sequence[Wanted]) -> Iterator[list[FloatArray]]:
+    def _evaluated(self, wanted: Sequence[RowRequest]) -> Iterator[list[FloatArray]]:
         """Yield wanted rows of one shape, each list of terms as one array."""
         counts = [len(own.at) for own in wanted]
         X = np.concatenate([own.part.local(own.at) for own in wanted])
@@ -287,7 +298,7 @@ class Evaluation:
         for stop, count in zip(accumulate(counts), counts, strict=True):
             yield [block[stop - count : stop] for block in every]
 
-    def _combined(self, terms: list[Term], values: dict[MultiIndex, FloatArray], wanted: Wanted) -> FloatArray:
+    def _combined(self, terms: list[Term], values: dict[MultiIndex, FloatArray], wanted: RowRequest) -> FloatArray:
         """Return the rows of a list of terms from derivatives of the functions."""
         size, units = self.layout.reference.size, wanted.units
         blocks: list[FloatArray | None] = [None] * len(units)

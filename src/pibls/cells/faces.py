@@ -43,7 +43,7 @@ class FaceFinder:
     is_stable: bool = False  # whether traces are as rich as cells
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
-    _common: dict[bytes, FloatArray] = field(default_factory=dict)
+    _nested: dict[bytes, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
@@ -51,17 +51,17 @@ class FaceFinder:
         U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
         return (U, weights, *polynomials(U, weights, self.degree))
 
-    def common(self, U: FloatArray) -> FloatArray:
+    def nested_basis(self, U: FloatArray) -> FloatArray:
         """Return the matrix from the polynomials of a large face to those of a whole face within it.
 
         ``U`` are the points of the smaller face in the coordinates of the larger one; both are scaled to the reference
         face.
         """
         place = on_grid(U[[0, -1]]).tobytes()
-        if place not in self._common:
+        if place not in self._nested:
             _, weights, basis, _ = self.whole
-            self._common[place] = (basis * np.sqrt(weights)[:, None]).T @ (legendre(U, self.degree) @ self._combined)
-        return self._common[place]
+            self._nested[place] = (basis * np.sqrt(weights)[:, None]).T @ (legendre(U, self.degree) @ self._combined)
+        return self._nested[place]
 
     @cached_property
     def _combined(self) -> FloatArray:
@@ -87,18 +87,18 @@ class FaceFinder:
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
         if self.reference.dimension == 2:
             known = self.tree_domain.contact_ranges
-            cut = {k: own for k, own in new.items() if k not in known and not self._is_plain(own)}
+            cut = {k: own for k, own in new.items() if k not in known and not self._is_between_whole_parts(own)}
             known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())
         cut = {k: own for k, own in new.items() if self.reference.dimension == 3 and self._is_cut(own)}
-        self._faces.update(zip(cut, self._cut_contacts(list(cut.values())), strict=True) if cut else ())
+        self._faces.update(zip(cut, self._faces_cut_in_space(list(cut.values())), strict=True) if cut else ())
         for key, contact in new.items():
             if key not in cut:
-                self._faces[key] = self._cut_face(contact, self.tree_domain.contact_ranges.get(key, []))
+                self._faces[key] = self._plain_faces(contact, self.tree_domain.contact_ranges.get(key, []))
         return [self._faces[key] for key in keys]
 
     def _is_cut(self, contact: Contact) -> bool:
         """Return whether a contact in space lies partly outside the domain, or between several pairs of parts."""
-        if self._is_plain(contact):
+        if self._is_between_whole_parts(contact):
             return False
         parts = len(self.cutter.parts(contact.below)) + len(self.cutter.parts(contact.above))
         X = contact.low + (contact.high - contact.low) * self._scattered[:, contact.axis]
@@ -111,12 +111,12 @@ class FaceFinder:
         V = kronecker(4 * len(self.whole[0]), 2)
         return np.stack([np.insert(V, axis, 0.0, axis=1) for axis in range(3)], axis=1)
 
-    def _is_plain(self, contact: Contact) -> bool:
+    def _is_between_whole_parts(self, contact: Contact) -> bool:
         """Return whether two whole cells meet, or one of both is empty."""
         sides = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         return not all(sides) or all(own[0].whole for own in sides)
 
-    def _cut_face(self, contact: Contact, found: list[tuple[float, float]]) -> list[Face]:
+    def _plain_faces(self, contact: Contact, found: list[tuple[float, float]]) -> list[Face]:
         below, above = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         if not below or not above:
             return []
@@ -159,10 +159,10 @@ class FaceFinder:
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
-    def _cut_contacts(self, contacts: Sequence[Contact]) -> list[list[Face]]:
+    def _faces_cut_in_space(self, contacts: Sequence[Contact]) -> list[list[Face]]:
         """Return the faces of contacts in space, with points on lines that meet the cutting surfaces most directly."""
         pairs = [
-            (k, (i, j), (one, two), _common(contact, one, two))
+            (k, (i, j), (one, two), _common_rectangle(contact, one, two))
             for k, contact in enumerate(contacts)
             for (i, one), (j, two) in product(
                 enumerate(self.cutter.parts(contact.below)), enumerate(self.cutter.parts(contact.above))
@@ -331,7 +331,7 @@ class FaceFinder:
         }
 
 
-def _common(contact: Contact, one: CellPart, two: CellPart) -> tuple[FloatArray, FloatArray]:
+def _common_rectangle(contact: Contact, one: CellPart, two: CellPart) -> tuple[FloatArray, FloatArray]:
     """Return the rectangle of a contact in space around both parts: a small common piece has as many lines as any."""
     low, high = contact.low, contact.high
     for part in (one, two):

@@ -34,7 +34,7 @@ class Batch:
         For parts: their rows and right-hand sides.
     join
         For unions: the pattern by which two halves are joined.
-    counts
+    sum_weights
         For unions: the weights of the balance sums of their first and second halves.
     at, inner
         Numbers of the unknowns that each branch shares, and of those that it eliminates.
@@ -48,7 +48,7 @@ class Batch:
     system: LeafSystem | None
     load: Load | None
     join: Join | None
-    counts: Pair
+    sum_weights: Pair
     at: Array
     inner: Array
     weights: Array
@@ -68,12 +68,12 @@ class Batch:
         )
         load = Load.stacked(loads).placed(device) if loads else None
         known = [placed(array, device) for array in arrays]
-        return cls(tuple(branches), factor, system, load, branches[0].join, halves_counts(branches, device), *known)
+        return cls(tuple(branches), factor, system, load, branches[0].join, weights_of_halves(branches, device), *known)
 
 
-def halves_counts(branches: Sequence[Branch], device: Any) -> Pair:
+def weights_of_halves(branches: Sequence[Branch], device: Any) -> Pair:
     """Return the weights of the balance sums of the first and the second halves of unions, as stacks."""
-    own = [[branch.halves[k].counts for branch in branches if branch.halves] for k in (0, 1)]
+    own = [[branch.halves[k].sum_weights for branch in branches if branch.halves] for k in (0, 1)]
     return placed(np.array(own[0]), device), placed(np.array(own[1]), device)
 
 
@@ -96,7 +96,7 @@ class Unknowns:
         """L2 size of the solution for each right-hand side; cut parts contribute their shared unknowns only."""
         found = 0.0
         for batch, own in self.own.items():
-            whole = [number for number, branch in enumerate(batch.branches) if branch.sample.whole]
+            whole = [number for number, branch in enumerate(batch.branches) if branch.part.whole]
             for values in (self.shared[batch], own if len(whole) == len(own) else own[whole]):
                 found = found + to_host((values * values).sum(axis=(0, 1)))
         return np.asarray(np.sqrt(found))
@@ -164,9 +164,9 @@ class FactoredTree:
         return found
 
     @property
-    def counts(self) -> FloatArray:
+    def sum_weights(self) -> FloatArray:
         """Weights of the balance sums of all branches, in the order of these."""
-        return np.array([branch.counts for batch in self.batches for branch in batch.branches])
+        return np.array([branch.sum_weights for batch in self.batches for branch in batch.branches])
 
     @property
     def loads(self) -> dict[Batch, Load]:
@@ -180,7 +180,7 @@ class FactoredTree:
         return float(systems + sum(batch.factor.size for batch in self.batches))
 
     @staticmethod
-    def left(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
+    def residuals(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
         """Return the residuals: the loads minus the rows of all parts times the unknowns."""
         return {
             batch: load.less(batch.system, unknowns.own[batch], unknowns.shared[batch])
@@ -194,27 +194,27 @@ class FactoredTree:
         for batch, load in loads.items():
             assert batch.system is not None
             lifted[batch] = batch.factor.lifted(batch.system, load)
-        return self.up(lifted, sums)
+        return self.solved_from(lifted, sums)
 
     def correction(self, left: dict[Batch, Load], found: Unknowns) -> tuple[Unknowns, float]:
         """Return the change of unknowns that cancels the residuals they leave, and its size relative to theirs."""
         change, norms = self.solved(left, found.sums), found.norms
         return change, float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
 
-    def up(self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None) -> Unknowns:
+    def solved_from(self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None) -> Unknowns:
         """Return the unknowns from the transformed right-hand sides of all parts: up the tree and down again."""
-        rights, front = self.raised(lifted, sums)
-        count, sides = len(self.top.counts), front.shape[2]
+        rights, front = self.ascended(lifted, sums)
+        count, sides = len(self.top.sum_weights), front.shape[2]
         given = zeros((1, count, sides), front) if sums is None else -sums[-1:]
-        right = self.elimination.whole(front, given, self.top.counts)
-        return self.down(rights, self.last.down(self.last.up(right)[0], zeros((1, 0, sides), right)))
+        right = self.elimination.whole(front, given, self.top.sum_weights)
+        return self.descended(rights, self.last.down(self.last.up(right)[0], zeros((1, 0, sides), right)))
 
-    def raised(
+    def ascended(
         self, lifted: dict[Batch, tuple[Array, Array]], sums: Array | None = None
     ) -> tuple[dict[Batch, Array], Array]:
         """Return the right-hand sides of the unknowns of all batches, and of the front of the root."""
         sample = next(iter(lifted.values()))[0]
-        sides, count = sample.shape[2], len(self.top.counts)
+        sides, count = sample.shape[2], len(self.top.sum_weights)
         given = zeros((len(self._numbers), count, sides), sample) if sums is None else -sums
         rights: dict[Batch, Array] = {}
         fronts: dict[Batch, Array] = {}
@@ -226,7 +226,7 @@ class FactoredTree:
             else:
                 one, two = (self._taken(fronts, own, len(batch.branches)) for own in self._sources[batch])
                 _, first, second = self.halves[batch]
-                right = self.elimination.union(one, two, (given[first], given[second]), batch.join, batch.counts)
+                right = self.elimination.union(one, two, (given[first], given[second]), batch.join, batch.sum_weights)
                 rights[batch], front = batch.factor.up(right)
             fronts[batch] = front
         return rights, fronts[self.batches[-1]]
@@ -240,11 +240,11 @@ class FactoredTree:
             found[mine] = fronts[batch][theirs]
         return found
 
-    def down(
+    def descended(
         self, rights: dict[Batch, Array], top: Array, around: Array | None = None, *, probing: bool = False
     ) -> Unknowns:
         """Return the unknowns of all parts by back substitution, from the sums and shared unknowns of the root down."""
-        sides, count = top.shape[2], len(self.top.counts)
+        sides, count = top.shape[2], len(self.top.sum_weights)
         found = Unknowns({}, {}, zeros((len(self._numbers), count, sides), top))
         found.sums[-1] = top[0]
         shared = zeros((self.total, sides), top)
@@ -274,7 +274,7 @@ class FactoredTree:
         first = drawn(1, self.last.own, 1)
         top = self.last.down(first, zeros((1, 0, 1), first), probing=True)
         rights = {batch: drawn(len(batch.branches), batch.factor.own, 1) for batch in reversed(self.batches)}
-        return self.down(rights, top, probing=True)
+        return self.descended(rights, top, probing=True)
 
     @property
     def count(self) -> int:

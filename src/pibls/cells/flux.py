@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.cells.characteristic_faces import is_characteristic
-from pibls.cells.evaluation import Stated, Term
+from pibls.cells.evaluation import PlacedStatement, Term
 from pibls.cells.interface_laws import InterfaceLaws, Law
 from pibls.cells.mixed_derivatives import MixedDerivatives
 from pibls.cells.outflows import Outflows
@@ -45,11 +45,11 @@ class Fluxes:
 
     def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of an interface condition, or of a flux that is written as a divergence, or None."""
-        found = self.laws.of(part, face, number, order)
+        found = self.laws.side(part, face, number, order)
         if (jump := self.jump(face)) is not None:
             share = (-0.5 if face.below is part else 0.5) * jump
             own = Statement("jump", 0, replace(self.rows.equations[0].form), Interior())  # no other source replaces it
-            stated = Stated(own, face.points, face.normals, [], share, np.ones(len(share)))
+            stated = PlacedStatement(own, face.points, face.normals, [], share, np.ones(len(share)))
             return Law([], self.rows.traces.units(face)[number], stated, -1.0)
         if found is not None or not self.is_flux(face, number, order):
             return found
@@ -59,7 +59,7 @@ class Fluxes:
         X, normals = self.rows.traces.inward(part, face), self.rows.traces.normals(face)
         size = self.scale(face, number) * self.rows.traces.units(face)[number] / (face.thickness / 2) ** order
         source = self._source(part, face, self.fluxes[number, order])
-        return Law([], size, Stated(given, X, normals, [], source, np.ones(len(X))), 1.0)
+        return Law([], size, PlacedStatement(given, X, normals, [], source, np.ones(len(X))), 1.0)
 
     def jump(self, face: Face) -> FloatArray | None:
         """Return the value of a wave above a face less that below, at its points; None where it does not jump."""
@@ -84,7 +84,7 @@ class Fluxes:
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return the terms of a field that are continuous across a face: its value, normal derivatives, or a flux."""
-        law = self.laws.of(part, face, number, order)
+        law = self.laws.side(part, face, number, order)
         if law is not None:
             scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
@@ -126,7 +126,7 @@ class Fluxes:
 
     def is_plain(self, face: Face) -> bool:
         """Return whether only values and derivatives are continuous across a face."""
-        return not any(self.is_flux(face, *block) for block in self.rows.traces.shared(face))
+        return not any(self.is_flux(face, *block) for block in self.rows.traces.continuous_across(face))
 
     def across_interface(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders that are continuous across a face on an interface.
@@ -263,8 +263,9 @@ class Fluxes:
         """Return the flux coefficient on one side of a face over the mean of both sides; 1 unless it jumps."""
         top = self.rows.orders[number, face.axis]
         # After integration by parts, the upper half of the derivatives form the flux.
-        equation = self.fluxes.get((number, order))
-        if not self.switches or top % 2 or order < top // 2 or equation in self.rows.analysis.waves:
+        if not self.switches or top % 2 or order < top // 2:
+            return 1.0
+        if self.fluxes.get((number, order)) in self.rows.analysis.waves:
             return 1.0
         index, sides = self.rows.along(face.axis, top), []
         for side in (face.below, face.above):

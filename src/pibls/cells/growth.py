@@ -9,7 +9,7 @@ from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared, field_sizes
+from pibls.cells.outcome import Comparison, field_sizes
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
@@ -46,7 +46,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, cell_nodes)
     layout = Layout(problem, reference, record.seed)
     linear = LinearFitter(TreeSolver(Rows(layout)), Budget(float("inf")))
-    course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
+    course: Course[Comparison] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)
     marker = ErrorMarking(layout)
     with blas_threads(most=1):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Sources, Stated, Term
+from pibls.cells.evaluation import PlacedStatement, Sources, Term
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -29,7 +29,7 @@ class Law:
 
     terms: list[Term]
     size: float
-    stated: Stated
+    stated: PlacedStatement
     sign: float
 
     def right(self, part: CellPart, sources: Sources | None) -> FloatArray:
@@ -47,7 +47,7 @@ class InterfaceLaws:
     _laws: dict[Any, Law] = field(default_factory=dict)
     _taken: dict[Any, dict[tuple[int, int], int]] = field(default_factory=dict)
 
-    def of(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
+    def side(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
         """Return this part's side of the interface condition on a face, or None.
 
         Both sides of the condition, the outer one with the opposite sign, equal one shared value.
@@ -74,8 +74,8 @@ class InterfaceLaws:
         X = self.rows.traces.inward(part, face) if has_branches(form.residual) else face.points
         normals, statement = face.normals * (1 if below else -1), replace(statement, form=form)
         terms, source = self.rows.lowered(statement, part, X, normals)
-        size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
-        stated = Stated(statement, X, normals, terms, np.broadcast_to(source, len(X)), np.ones(len(X)))
+        size = float((self.rows.sizes(terms, part.half) * self.rows.scales(part).units).max(initial=0.0))
+        stated = PlacedStatement(statement, X, normals, terms, np.broadcast_to(source, len(X)), np.ones(len(X)))
         return Law([(n, index, sign * value) for n, index, value in terms], size, stated, sign)
 
     def _replaced(self, face: Face) -> dict[tuple[int, int], int]:

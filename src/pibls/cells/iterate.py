@@ -24,13 +24,13 @@ from pibls.refinement import SMALLEST, VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution.sizes import field_scales
 
-__all__ = ["MOST_STEPS", "Iterated", "NewtonFitter", "faces_of", "residuals"]
+__all__ = ["MOST_STEPS", "IterationResult", "NewtonFitter", "faces_of", "residuals"]
 
 MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Iterated:
+class IterationResult:
     """The result of an iteration on a tree.
 
     Attributes
@@ -74,7 +74,7 @@ class NewtonFitter:
     budget: Budget = field(default_factory=lambda: Budget(np.inf))
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
-    _reached: dict[Fit, Iterated] = field(default_factory=dict)
+    _reached: dict[Fit, IterationResult] = field(default_factory=dict)
     _last: TreeSolver | None = None
     _steps: float = 0.0  # number of steps on the last tree
 
@@ -93,7 +93,9 @@ class NewtonFitter:
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
-    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Iterated:
+    def settle(
+        self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS
+    ) -> IterationResult:
         """Iterate from given fields until the steps are small relative to the error."""
         return self.descend(root, projected(self.layout, root, values, known), most=most)
 
@@ -121,7 +123,7 @@ class NewtonFitter:
 
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
-    ) -> Iterated:
+    ) -> IterationResult:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         # A diverging state overflows before the iteration notices.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -133,7 +135,7 @@ class NewtonFitter:
             fit = replace(iteration.full, weights=dict(point.state.weights), residuals=point.residuals)
             size = max(iteration.size(fit), CLOSE * start.norm)
         settled = end is End.SETTLED or fit.residual <= SMALLEST * size
-        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, iteration.full.residual / size)
+        found = self._reached[fit] = IterationResult(fit, settled, fit.residual / size, iteration.full.residual / size)
         return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
@@ -276,7 +278,7 @@ class _TreeIteration:
 
     def size(self, full: Fit) -> float:
         """Return the L2 size of the solution in the units of the rows."""
-        units = ((part, own / self.rows.balance(part)[1][:, None]) for part, own in full.weights.items())
+        units = ((part, own / self.rows.scales(part).units[:, None]) for part, own in full.weights.items())
         return float(np.sqrt(sum(squares(self.rows.layout, part, own).sum() for part, own in units))) or 1.0
 
     def _expected(self, step: float) -> float:
@@ -335,15 +337,15 @@ def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[Cel
     """
     before, rows.state = rows.state, state
     try:
-        units = {part: rows.balance(part)[1] for part in state.weights}
+        units = {part: rows.scales(part).units for part in state.weights}
         weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
         found = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
         pairs = [(part, face) for face in faces for part in (face.below, face.above)]
-        sides = (
+        sides = [
             block @ weights[part] - rows.traces.right(part, face)[:, 0]
-            for block, (part, face) in zip(rows.traces.of(pairs), pairs, strict=True)
-        )
-        for face, below, above in zip(faces, sides, sides, strict=True):
+            for block, (part, face) in zip(rows.traces.rows_on(pairs), pairs, strict=True)
+        ]
+        for face, below, above in zip(faces, sides[::2], sides[1::2], strict=True):
             # The best shared value is the mean.
             gap = float(np.square(below - above).sum()) / 4
             found[face.below] += gap

@@ -59,7 +59,7 @@ class Layout:
         return Layout(self.problem, richer, self.seed, self.tree_domain, self.is_stable)
 
     def restated(self, problem: Problem) -> Layout:
-        """Return the same layout for a problem whose statements hold in the same places."""
+        """Return the same layout for a problem whose statements hold in the same places; both share their memory."""
         made = copy(self)
         made.problem = problem
         return made
@@ -92,8 +92,13 @@ class Layout:
         middles = self.tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
         return [c for c, own in zip(cells, middles, strict=True) if own or any(self.tree_domain.pieces(c).values())]
 
-    def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in a part's coordinates; those at its own points are kept."""
+    def functions_at(
+        self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions in a part's coordinates.
+
+        The part's own points and those of its boundary are known by identity, and what was found there is kept.
+        """
         if part.whole:
             own = X is part.points
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
@@ -109,7 +114,7 @@ class Layout:
         few = math.comb(max(self.reference.degree - 2, 1) + len(zero), len(zero))
 
         def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            values = self.nodes(part, part.points, [zero])[zero][:, :few]
+            values = self.functions_at(part, part.points, [zero])[zero][:, :few]
             return {zero: np.linalg.qr(values * np.sqrt(part.weights)[:, None])[0]}
 
         return self._memory.recalled(("lower", part), [zero], made)[zero]
@@ -122,7 +127,7 @@ class Layout:
         zero = (0,) * self.reference.dimension
 
         def made(_: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            values = self.nodes(part, part.points, [zero])[zero]
+            values = self.functions_at(part, part.points, [zero])[zero]
             return {zero: np.asarray(np.linalg.qr(values * np.sqrt(part.weights)[:, None], mode="r"))}
 
         return self._memory.recalled(("triangle", part), [zero], made)[zero]

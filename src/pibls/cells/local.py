@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity
-from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.evaluation import PlacedStatement, Sources
 from pibls.cells.part_rows import PartRows, turned
 from pibls.cells.part_systems import LocalSystem, PartFrame
 from pibls.cells.parts import CellPart, Face
@@ -53,14 +53,14 @@ class CoarseSide:
 
     def carried(self, rows: Rows, face: Face) -> FloatArray:
         """Return the matrix from the unknowns of the side to the trace coefficients on one of its faces."""
-        part, wanted = self.part, rows.traces.shared(face)
+        part, wanted = self.part, rows.traces.continuous_across(face)
         others = np.arange(len(part.half)) != self.axis
         share = np.sqrt(face.area / np.prod(2 * part.half[others]))
-        common = share * rows.layout.face_finder.common(
+        common = share * rows.layout.face_finder.nested_basis(
             (face.points[:, others] - part.center[others]) / part.half[others]
         )
         ratio = face.thickness / (2.0 * part.half[self.axis])
-        units = rows.balance(part)[1] / rows.traces.units(face)
+        units = rows.scales(part).units / rows.traces.units(face)
         step = len(common)
         found = np.zeros((step * len(wanted), step * len(wanted)))
         for k, (number, order) in enumerate(wanted):
@@ -88,22 +88,22 @@ class LocalSystems:
         """Forget the rows of all parts except the given ones."""
         self._made = {part: self._made[part] for part in parts}
 
-    def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
+    def places(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
         return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
 
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
         if part not in self._made:
-            (self._made[part],) = self.rows.of([part])
+            (self._made[part],) = self.rows.assembled([part])
         return self._made[part]
 
-    def of(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
+    def systems(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
         """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
         self.count += len(held)
         self.work += PER_CELL * len(held)
         unmade = [part for part in held if part not in self._made]
-        self._made.update(zip(unmade, self.rows.of(unmade), strict=True))
+        self._made.update(zip(unmade, self.rows.assembled(unmade), strict=True))
         ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
         frames = self._framed(ordered)
         alike, new = dict[CellPart, Any](), dict[PartFrame, list[CellPart]]()
@@ -128,7 +128,7 @@ class LocalSystems:
             if key not in self._frames:
                 first.setdefault(part if key is None else key, part)
         sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
-        blocks = iter(self.rows.traces.of([(part, face) for part, faces in sides.items() for face in faces]))
+        blocks = iter(self.rows.traces.rows_on([(part, face) for part, faces in sides.items() for face in faces]))
         found = {
             key: self._frame(part, ordered[part][1], {face: next(blocks) for face in sides[part]})
             for key, part in first.items()
@@ -164,7 +164,7 @@ class LocalSystems:
 
     def own_sum_unit(self, part: CellPart) -> FloatArray:
         """Return the balance sums that equal one in the units of the part."""
-        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        factors = self.rows.balances.of_equations(self.rows.scales(part).factors)
         levers = self.rows.balances.levers(part)
         return np.asarray(self.tree_sum_unit(part) * math.sqrt(part.extent) * levers / factors)
 
@@ -174,7 +174,7 @@ class LocalSystems:
 
     def stiffness(self, part: CellPart) -> FloatArray:
         """Return the factors of the rows that define the balance sums, as a column."""
-        factors = self.rows.balances.scales(self.rows.balance(part)[0])
+        factors = self.rows.balances.of_equations(self.rows.scales(part).factors)
         return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
 
     def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -197,7 +197,7 @@ class LocalSystems:
             for face in faces
         }
         alike = tuple(sorted(faces, key=found.__getitem__))
-        shared = self.shared(alike)
+        shared = self.places(alike)
         return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
 
     def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -209,13 +209,13 @@ class LocalSystems:
         place = on_grid((X - side.part.center) / side.part.half)
         ratios = (
             face.thickness / side.part.half[side.axis],
-            *(self.rows.balance(side.part)[1] / self.rows.traces.units(face)),
+            *(self.rows.scales(side.part).units / self.rows.traces.units(face)),
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
     def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> PartFrame:
         """Return the frame of a part, given its rows on faces."""
-        rows, shared = self._made[part], self.shared(faces)
+        rows, shared = self._made[part], self.places(faces)
         carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
         known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
         sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
@@ -236,13 +236,13 @@ class LocalSystems:
     ) -> list[LocalSystem]:
         """Return the systems of parts with one frame: equations, the frame, and the rows that define balance sums."""
         own, light = self.rows.width, frame.light
-        averaged: tuple[Stated, ...] = ()
+        averaged: tuple[PlacedStatement, ...] = ()
         if self.rows.averages:
             (part,) = parts
             columns = dict(zip(ordered[part][1], frame.columns, strict=True))
             sums, theirs, averaged = self._sums(part, self._made[part].units, columns, light.shape[2] - own)
             light = np.vstack([light[0], np.hstack([sums / math.sqrt(part.extent), theirs])])[None]
-        heavy, passed = self._balances(parts, [ordered[part][1] for part in parts], frame, light[0])
+        heavy, passed = self._balance_rows(parts, [ordered[part][1] for part in parts], frame, light[0])
         return [
             LocalSystem(LeafSystem(self._made[part].equation, light, one[None]), frame.sizes, averaged, flows)
             for part, one, flows in zip(parts, heavy, passed, strict=True)
@@ -255,7 +255,7 @@ class LocalSystems:
 
     def _sums(
         self, part: CellPart, units: FloatArray, columns: dict[Any, int], width: int
-    ) -> tuple[FloatArray, FloatArray, tuple[Stated, ...]]:
+    ) -> tuple[FloatArray, FloatArray, tuple[PlacedStatement, ...]]:
         """Return the rows of averages: each link carries the running sum plus this part's share to the next."""
         found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
         theirs = np.zeros((len(found), width))
@@ -283,7 +283,7 @@ class LocalSystems:
                     bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
                 row += len(matrix)
 
-    def _balances(
+    def _balance_rows(
         self, parts: Sequence[CellPart], faces: Sequence[tuple[Any, ...]], frame: PartFrame, light: FloatArray
     ) -> tuple[FloatArray, list[dict[Face, FloatArray]]]:
         """Return the rows that define the balance sums of parts, and the effect of interface conditions on them.
@@ -333,19 +333,19 @@ class LocalSystems:
         return bool(face.conditions) or flux.jump(face) is not None or not flux.is_plain(face)
 
     def tree_sum_unit(self, part: CellPart) -> FloatArray:
-        """Return the unit of balance sums: one for the whole tree, so that they add up."""
+        """Return the unit of all balance sums, that of the part asked for first: they add up over the tree."""
         if self.unit is None:
-            self.unit = self.rows.balances.scales(self.rows.weights(part, self.rows.layout.root.size / 2))
+            self.unit = self.rows.balances.of_equations(self.rows.weights(part, self.rows.layout.root.size / 2))
         return self.unit
 
-    def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
+    def sum_weights(self, part: CellPart, sides: FloatArray) -> FloatArray:
         """Return the weights of the balance sums of a branch, from the sides of its bounding box.
 
         By its effect inside the box a sum would count little. What it does to the rest of the domain may be many times
         larger: a force that is missing bends a whole bar. In one dimension nothing but a sum acts at a distance. The
         sums of a tangent, far from a solution, need not vanish.
         """
-        own = self.rows.balances.scales(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
+        own = self.rows.balances.of_equations(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
         return np.asarray(own if len(sides) == 1 or self.rows.state is not None else _STIFF * own)
 
 

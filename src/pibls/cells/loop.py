@@ -13,7 +13,7 @@ from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
-from pibls.cells.outcome import Compared, field_sizes, solution_of
+from pibls.cells.outcome import Comparison, field_sizes, solution_of
 from pibls.cells.overlay import distances
 from pibls.cells.prices import affords_richer, is_cheaper_richer, next_cost, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
@@ -45,16 +45,17 @@ class Loop:
 
     fitter: Fitter
     tol: float
-    course: Course[Compared]
+    course: Course[Comparison]
     seed: int
-    data: DataRefinement | None = None
+    data: DataRefinement | None = None  # made for the first degree; only its cells matter to richer ones
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
-    confirmed: Callable[[Compared], bool] | None = None  # replaces the tolerance test, if given
+    confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
-    reported: Compared | None = None  # the comparison behind the last solution
+    reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     doubt: str = ""  # why the last estimate is not reliable
+    # that of the first solution, and then of the better solution of every comparison
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
@@ -85,7 +86,7 @@ class Loop:
             found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
             return self._returned(found, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
-        # Only where nothing but a limit ends the refinement is the better solution known to be better.
+        # The better solution is returned only where a limit ended a refinement that still converged.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
         found, ahead = self._best(last), self._ahead(last)
@@ -96,20 +97,20 @@ class Loop:
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def _returned(self, found: Compared, last: Compared, stop: Stop) -> Solution:
+    def _returned(self, found: Comparison, last: Comparison, stop: Stop) -> Solution:
         """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
         if found is not last:
             self.course.note(self.stage(found, found.sensitivity))
         return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
 
-    def stage(self, found: Compared, sensitivity: float | None = None) -> Stage:
+    def stage(self, found: Comparison, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
         size = (found.fit.unknowns, 0, len(found.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
         seconds, residual = self.course.budget.elapsed, found.fit.residual
         return Stage(seconds, *size, residual=residual, estimate=found.estimate, answer=own)
 
-    def is_met(self, found: Compared) -> bool:
+    def is_met(self, found: Comparison) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
         if self.confirmed is not None:
             return self.confirmed(found)
@@ -126,7 +127,7 @@ class Loop:
         seen = seen or self.marker.may_hide_corners(found.fit, field_sizes(found.fit_layout, found.fit), self.tol)
         return not seen or self.course.limit(self, found) is not None
 
-    def _is_settled(self, found: Compared) -> bool:
+    def _is_settled(self, found: Comparison) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.
 
         Small ones are those of random data, which differ from one degree to the next.
@@ -135,7 +136,7 @@ class Loop:
         grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
+    def _fit_on_finer_tree(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that were split."""
         most, layout = room(self.fitter, self.course, fit, times), self.fitter.layout
         if self.splitting is not None:
@@ -158,7 +159,7 @@ class Loop:
         before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
-    def _magnified(self, found: Compared) -> Compared:
+    def _magnified(self, found: Comparison) -> Comparison:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
         residual = found.better.residual / found.size
         share = SLIGHT if found.sensitivity < STRONGEST else 1.0
@@ -171,16 +172,16 @@ class Loop:
         least = max(least, unsure / found.size)
         return replace(found, estimate=max(found.estimate, least))
 
-    def finer(self, found: Compared) -> Fit:
+    def finer(self, found: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
-        if self._wants_digits():
+        if self._enrich_if_sensitive():
             return self.fitter.fit(found.fit.root, found.fit)
         sizes = field_sizes(found.fit_layout, found.fit)
-        if self._accepts(found, sizes):
+        if self._continue_from_better(found, sizes):
             return found.better
-        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
+        return self._fit_on_finer_tree(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
 
-    def _wants_digits(self) -> bool:
+    def _enrich_if_sensitive(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
         reference = self.fitter.layout.reference
         magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), STRONGEST)
@@ -191,19 +192,21 @@ class Loop:
         self.fitter = richer
         return True
 
-    def _best(self, last: Compared) -> Compared:
+    def _best(self, last: Comparison) -> Comparison:
         """Return the comparison with the smallest estimate, unless the last one contradicts it."""
         best = self.course.best
         if best is last:
             return last
         if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
-        apart = self._relative(best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit))
+        apart = self._recorded_distance(
+            best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit)
+        )
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
         best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
         return min(last, self._magnified(best), key=lambda found: found.estimate)
 
-    def _ahead(self, last: Compared) -> Compared:
+    def _ahead(self, last: Comparison) -> Comparison:
         """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
 
         On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
@@ -219,7 +222,7 @@ class Loop:
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
-    def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
+    def _continue_from_better(self, found: Comparison, sizes: FloatArray) -> bool:
         """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
@@ -255,7 +258,7 @@ class Loop:
             self._marker = ErrorMarking(self.fitter.layout)
         return self._marker
 
-    def compare(self, fit: Fit) -> Compared:
+    def compare(self, fit: Fit) -> Comparison:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
         richer = self._smooth > 0 or is_cheaper_richer(
@@ -267,39 +270,39 @@ class Loop:
         self.sensitivities.append(found.sensitivity)
         return self._magnified(found)
 
-    def _with_more_cells(self, fit: Fit) -> Compared:
+    def _with_more_cells(self, fit: Fit) -> Comparison:
         layout = self.fitter.layout
-        other, share = self._more_cells(fit, field_sizes(layout, fit), self._goal(self._expected()))
+        other, share = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
         if share == 0.0:  # no cell could be split
-            return Compared(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
+            return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
         # The selected cells that were not split contribute to the error, too.
-        distance = self._relative(layout, distances(layout, fit, layout, other))
+        distance = self._recorded_distance(layout, distances(layout, fit, layout, other))
         apart = distance / math.sqrt(share)
         # The error after the next tree is assumed to fall as before.
         fall = apart / self._apart if self._apart > 0 else 0.0
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
         beyond = estimate / distance if distance > 0.0 else 1.0
-        return Compared(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
+        return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
 
-    def restated(self, found: Compared, gaps: Iterable[FloatArray]) -> Compared:
+    def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
         self.sensitivities += [found.sensitivity] * 2
-        apart = self._relative(found.fit_layout, gaps)
+        apart = self._recorded_distance(found.fit_layout, gaps)
         return self._magnified(replace(found, estimate=found.beyond(apart)))
 
-    def _with_richer_cells(self, fit: Fit) -> Compared | None:
+    def _with_richer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
         richer = self.fitter.richer()
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
-        apart = self._relative(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        found = Compared(fit, self.fitter.layout, other, richer.layout, apart, richer.sensitivity())
+        apart = self._recorded_distance(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
+        found = Comparison(fit, self.fitter.layout, other, richer.layout, apart, richer.sensitivity())
         return replace(found, estimate=found.beyond(apart))
 
-    def _unmet(self, found: Compared) -> str:
+    def _unmet(self, found: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
         fit, other = found.fit, found.better
         if not math.isfinite(found.estimate):
@@ -325,34 +328,35 @@ class Loop:
         """Return a sentence if data have features narrower than the cells."""
         if self.data is None or not self.data.misses_features(fit.root, self.tol):
             return ""
-        return "A source, a coefficient or a condition has features that are narrower than the smallest cells."
+        return "A source, a coefficient or a condition is narrower than the smallest cells. Give a larger budget."
 
-    def limit(self, found: Compared) -> Stop | None:
+    def limit(self, found: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
-        if self._is_flawed(found):
+        if self._shows_a_flaw(found):
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
             seen = 1.0 / min(self.sensitivities[-2:])
-            reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
+            reason = f"a change of size one changes equations and conditions by {seen:.0e} only. Add what determines it"
             return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == 2 * TREES.window:
-            return Stop(Reason.EXHAUSTED, f"on {self._doubtful} trees of cells in a row the equations were not solved")
+            words = f"{self._doubtful} trees in a row left the equations unsolved. Check signs and values"
+            return Stop(Reason.EXHAUSTED, words)
         if self.fitter.layout.tree_domain.hidden and len(self.course.stages) > 1:
-            return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
+            return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data. Write it with per_region")
         if self._is_rounded:
             return Stop(Reason.ROUNDING)
         if len(self.course.stages) > 1 and self.course.stages[-1].nodes == self.course.stages[-2].nodes:
-            return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
+            return Stop(Reason.EXHAUSTED, "cells cannot be split any further. Ask for a larger tol")
         return None
 
-    def _is_flawed(self, found: Compared) -> bool:
+    def _shows_a_flaw(self, found: Comparison) -> bool:
         """Return whether the problem is to blame, asked once, where nothing is known of a sensitive solution."""
         lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
         if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
             self._early = self.solution(found, found.estimate, Status.STALLED, "")
         return self._early is not None and self._early.status == Status.ILL_POSED
 
-    def cost(self, found: Compared) -> Cost:
+    def cost(self, found: Comparison) -> Cost:
         """Return the cost of the next tree."""
         wanted = self.marker.wanted(found.latest, field_sizes(found.fit_layout, found.fit))
         return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
@@ -363,7 +367,7 @@ class Loop:
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
 
-    def _relative(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
+    def _recorded_distance(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
         """Return a distance relative to the size of the solution, and record the largest distance at a point."""
         apart, size, peak = gaps
         scale = field_scales(layout.problem, size)
@@ -372,11 +376,11 @@ class Loop:
 
     def unfinished(self, layout: Layout, fit: Fit, words: str) -> Solution:
         """Return a solution that could not be compared with another, with the reason."""
-        own = Compared(fit, layout, fit, layout, math.inf, 1.0)
+        own = Comparison(fit, layout, fit, layout, math.inf, 1.0)
         words = f"{words} Its error was not estimated."
         return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
-    def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
+    def solution(self, found: Comparison, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its stages and the verdict."""
         self.reported, message = found, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed

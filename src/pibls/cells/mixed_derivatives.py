@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pibls.cells.moments import Turn, turns_of
+from pibls.cells.balances import Turn, turns_of
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.geometry.points import interior_points

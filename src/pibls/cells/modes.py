@@ -48,7 +48,7 @@ class ModeRefinement:
     def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
         if not self._axes:
             return root
-        first, (share, longest) = root, self._longest(tol)
+        first, (share, longest) = root, self._limits_of_waves(tol)
         while True:
             cells = self.rows.layout.within(root)
             if len(cells) > most:
@@ -62,7 +62,7 @@ class ModeRefinement:
             if root is before:
                 return root
 
-    def _longest(self, tol: float) -> tuple[float, float]:
+    def _limits_of_waves(self, tol: float) -> tuple[float, float]:
         """Return the share of a mode that cells may miss, and the longest half of a cell, by the length of the mode.
 
         A polynomial of degree n on a cell whose half is h radians misses (e h / 2n)^n of a wave. Richer cells resolve
@@ -88,7 +88,7 @@ class ModeRefinement:
     def _cut(self, cell: Cell, tol: float) -> list[tuple[int, float | None]]:
         """Return where a cell is cut because of layers."""
         cuts: dict[int, float | None] = {}
-        folds, (_, longest) = -math.log(sys.float_info.epsilon), self._longest(tol)
+        folds, (_, longest) = -math.log(sys.float_info.epsilon), self._limits_of_waves(tol)
         for axis, above in self._ends(cell):
             reach, size = self._reach(cell, axis, folds, above=above), cell.size[axis]
             inner = float((cell.low if above else cell.high)[axis])

@@ -19,7 +19,7 @@ from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
-from pibls.cells.outcome import Compared, network_of
+from pibls.cells.outcome import Comparison, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
@@ -69,7 +69,7 @@ def solve_cells_nonlinear(
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, PLAIN), shared, seed, report, start=start, nodes=nodes)
     newton = NewtonFitter(_layout(problem, max(tol, PLAIN), seed, nodes), max(tol, PLAIN), shared)
-    course: Course[Compared] = Course(shared, TREES, report)
+    course: Course[Comparison] = Course(shared, TREES, report)
     # Layers move nearly freely, and still have a position.
     loose = np.inf if assume_well_posed else UNDETERMINED / NEGLIGIBLE
     loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=diagnose)
@@ -135,4 +135,4 @@ def _layout(problem: Problem, tol: float, seed: int, nodes: Cells) -> Layout:
 
 def _uncompared(loop: Loop, coarse: Coarse, status: Status) -> Solution:
     fit, layout = coarse.descent.fit, loop.fitter.layout
-    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, status, coarse.failure)
+    return loop.solution(Comparison(fit, layout, fit, layout, np.inf, 1.0), np.inf, status, coarse.failure)

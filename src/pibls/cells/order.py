@@ -15,7 +15,7 @@ from typing import Any
 from pibls.cells.tree import Cell
 from pibls.solvers.joins import joining
 
-__all__ = ["Pair", "cheaper", "cheapest", "narrowest_first"]
+__all__ = ["Pair", "along_halves", "cheaper", "cheapest", "narrowest_first"]
 
 Pair = tuple[int, int]
 Sizes = Sequence[Mapping[Any, int]]
@@ -44,7 +44,8 @@ def cheaper(
     list of Pair
         The pairs of branches to join: parts by number, unions by the numbers that follow.
     """
-    return cheapest(_halves(root, numbers, len(sizes)), sizes, alike, sums)
+    order = along_halves(root, lambda cell: None if cell.halves else numbers(cell), len(sizes))
+    return cheapest(order, sizes, alike, sums)
 
 
 def cheapest(halves: list[Pair], sizes: Sizes, alike: Sequence[Hashable], sums: int) -> list[Pair]:
@@ -52,13 +53,13 @@ def cheapest(halves: list[Pair], sizes: Sizes, alike: Sequence[Hashable], sums: 
     return min(halves, narrowest_first(sizes, sums), key=lambda order: _work(order, sizes, alike, sums))
 
 
-def _halves(root: Cell, numbers: Callable[[Cell], Sequence[int]], count: int) -> list[Pair]:
-    """Return the order along the halves of a tree."""
+def along_halves(root: Cell, numbers: Callable[[Cell], Sequence[int] | None], count: int) -> list[Pair]:
+    """Return the order along the halves of a tree, down to cells whose branches have ``numbers``, ``count`` in all."""
     order: list[Pair] = []
 
     def joined(cell: Cell) -> int | None:
-        found: int | None = None
-        for half in [joined(half) for half in cell.halves] if cell.halves else numbers(cell):
+        found, known = None, numbers(cell)
+        for half in [joined(half) for half in cell.halves] if known is None else known:
             if found is not None and half is not None:
                 order.append((found, half))
                 found = count + len(order) - 1

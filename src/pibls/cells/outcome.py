@@ -25,7 +25,7 @@ from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
+__all__ = ["Comparison", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
@@ -36,7 +36,7 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class Comparison:
     """A solution and a better one, their layouts, and the estimated error of the first.
 
     From tree to tree the estimate is at least ``extrapolation`` times the distance of both, which extrapolates to
@@ -52,7 +52,7 @@ class Compared:
     extrapolation: float = 1.0
 
     @property
-    def swapped(self) -> Compared:
+    def swapped(self) -> Comparison:
         """The same comparison with both solutions exchanged."""
         found = replace(self, fit=self.better, better=self.fit)
         return replace(found, fit_layout=self.better_layout, better_layout=self.fit_layout)
@@ -88,7 +88,7 @@ class Compared:
 
 
 def solution_of(
-    found: Compared,
+    found: Comparison,
     estimate: float,
     status: Status,
     message: str,

@@ -61,7 +61,7 @@ class Outflows:
                 face.normals is None,
                 face.basis.shape,
                 face.slopes is None,
-                *self.rows.traces.shared(face),
+                *self.rows.traces.continuous_across(face),
             )
             kinds.setdefault(kind, []).append(k)
         found: dict[int, Outflow] = {}
@@ -72,7 +72,7 @@ class Outflows:
     def _alike_across(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[Outflow]:
         """Return the same for faces of one kind."""
         (_, first), traces, balances = pairs[0], self.rows.traces, self.rows.balances
-        shared, step = traces.shared(first), first.basis.shape[1]
+        shared, step = traces.continuous_across(first), first.basis.shape[1]
         out = np.array([1.0 if face.below is part else -1.0 for part, face in pairs])
         unit, depth = (np.array(own) for own in zip(*((traces.units(f), f.thickness) for _, f in pairs), strict=True))
         roots = np.sqrt([face.weights for _, face in pairs])[:, None]
@@ -155,7 +155,7 @@ class Outflows:
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
         """Return the mean over a face of the coefficient with which a shared term enters the flux of an equation."""
-        if self.flux.laws.of(part, face, number, order) is not None:
+        if self.flux.laws.side(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if self.flux.is_flux(face, number, order):
             share = 1.0 if i not in self.rows.analysis.waves else self._across_normals(face, terms, number)

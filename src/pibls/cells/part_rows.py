@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pibls.cells.evaluation import Sources, Stated
-from pibls.cells.moments import Balances
+from pibls.cells.balances import Balances
+from pibls.cells.evaluation import PlacedStatement, Sources
 from pibls.cells.parts import CellPart
 from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.solvers.combined import Combined
 
-__all__ = ["Equations", "Held", "PartRows", "turned"]
+__all__ = ["Equations", "PartStatements", "PartRows", "turned"]
 
 
 def turned(factor: FloatArray | None, source: FloatArray) -> FloatArray:
@@ -66,8 +66,8 @@ class PartRows:
     flows: FloatArray
     besides: FloatArray | None
     key: Any
-    stated_equations: tuple[Stated, ...]
-    stated_conditions: tuple[Stated, ...]
+    stated_equations: tuple[PlacedStatement, ...]
+    stated_conditions: tuple[PlacedStatement, ...]
     balances: Balances
     factor: FloatArray | None
 
@@ -122,19 +122,19 @@ class Equations(NamedTuple):
         return cls(np.vstack([triangle, np.zeros((1, rows.shape[1]))])[None], tested, factor)
 
 
-class Held(NamedTuple):
+class PartStatements(NamedTuple):
     """The statements that hold in a part: equations, conditions on pieces of the boundary, and conditions at points."""
 
-    inside: list[Stated]
-    placed: list[tuple[Rule, list[Stated]]]
-    alone: list[Stated]
+    inside: list[PlacedStatement]
+    placed: list[tuple[Rule, list[PlacedStatement]]]
+    alone: list[PlacedStatement]
 
     @property
-    def conditions(self) -> list[Stated]:
+    def conditions(self) -> list[PlacedStatement]:
         """All conditions."""
         return [own for _, known in self.placed for own in known] + self.alone
 
     @property
-    def by_points(self) -> list[list[Stated]]:
+    def by_points(self) -> list[list[PlacedStatement]]:
         """The conditions that hold at the same points."""
         return [own for _, own in self.placed] + [[one] for one in self.alone]

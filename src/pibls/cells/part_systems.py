@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.parts import Face
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import Elimination, Factor, LeafSystem
 from pibls.solvers.joins import counted
 
-__all__ = ["Factored", "PartFrame", "LocalSystem"]
+__all__ = ["StackMember", "PartFrame", "LocalSystem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class PartFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Factored:
+class StackMember:
     """The factor of one system, as a member of a stack of factors.
 
     Attributes
@@ -60,20 +60,22 @@ class Factored:
         """Number of members of the stack."""
         return self.system.count
 
-    def taken(self, numbers: list[int]) -> Factored:
+    def taken(self, numbers: list[int]) -> StackMember:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
         if numbers == list(range(self.count)):
-            return Factored(self.elimination, self.factor, self.system, 0)
-        return Factored(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
+            return StackMember(self.elimination, self.factor, self.system, 0)
+        return StackMember(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
 
-    def member(self, number: int) -> Factored:
+    def member(self, number: int) -> StackMember:
         """Return another member of the same stack."""
-        return Factored(self.elimination, self.factor, self.system, number)
+        return StackMember(self.elimination, self.factor, self.system, number)
 
 
 @dataclass(eq=False)
 class LocalSystem:
     """Rows of a part over its own weights, its balance sums and its shared unknowns; equal parts share one system.
+
+    It has either the rows that were made or their factor.
 
     Rows, weights and sums are in units of the part, so that parts of equal shape have equal rows at any size.
 
@@ -94,11 +96,11 @@ class LocalSystem:
 
     made: LeafSystem | None
     sizes: tuple[int, ...]
-    averaged: tuple[Stated, ...] = ()
+    averaged: tuple[PlacedStatement, ...] = ()
     interface_flows: Mapping[Face, FloatArray] = field(default_factory=dict)
-    factored: Factored | None = None
+    factored: StackMember | None = None
 
-    def place(self, factored: Factored) -> None:
+    def place(self, factored: StackMember) -> None:
         """Store a factor; the rows become a member of its stack."""
         self.factored, self.made = factored, None
 

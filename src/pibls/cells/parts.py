@@ -71,6 +71,10 @@ class CellPart:
         """The volume of its bounding box, relative to the reference cube."""
         return float(np.prod(self.half))
 
+    def depth(self, normals: FloatArray) -> float:
+        """Return the depth of the part behind a surface with given normals."""
+        return float((np.abs(normals) @ (2 * self.half)).mean())
+
     def local(self, X: FloatArray) -> FloatArray:
         """Return points in the coordinates of the reference network."""
         return (X - self.center) / self.half
@@ -108,7 +112,7 @@ class Face:
     def thickness(self) -> float:
         """Depth of the thinner one of both parts, normal to the face."""
         if self.normals is not None:
-            return float(min((np.abs(self.normals) @ (2 * side.half)).mean() for side in (self.below, self.above)))
+            return min(side.depth(self.normals) for side in (self.below, self.above))
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,21 +12,22 @@ import numpy as np
 from pibls.cells.branches import Branch
 from pibls.cells.compiled_leaves import IntArray, Leaves
 from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
+from pibls.cells.iterative import refined
 from pibls.cells.local import by_singularity
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import Overlay
 from pibls.cells.parts import CellPart
-from pibls.cells.solve import REFINEMENTS, Fit, TreeSolver
+from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.problem import Form
-from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 __all__ = ["PreparedPair", "PreparedTree", "units_of"]
 
-Values = Callable[[Stated], FloatArray]
+Values = Callable[[PlacedStatement], FloatArray]
 """Returns the sources of a statement at its points, one column per right-hand side."""
 
 
@@ -51,9 +51,9 @@ class _Equations:
     factors: FloatArray | None
 
     @classmethod
-    def of(cls, leaves: Leaves, solver: TreeSolver, starts: dict[Stated, int]) -> _Equations:
+    def of(cls, leaves: Leaves, solver: TreeSolver, starts: dict[PlacedStatement, int]) -> _Equations:
         """Collect the equations of parts, from the number of the first point of each."""
-        known = {branch: solver.local.part_rows(branch.sample) for _, _, branch in leaves.branches}
+        known = {branch: solver.local.part_rows(branch.part) for _, _, branch in leaves.branches}
         points = {
             branch: np.concatenate([starts[own] + np.arange(len(own.points)) for own in rows.stated_equations])
             for branch, rows in known.items()
@@ -66,8 +66,8 @@ class _Equations:
             at[number, :count, column] = points[branch]
             weights[number, :count, column] = -np.concatenate([own.factors for own in rows.stated_equations])
             each = np.split(np.eye(count), np.cumsum([len(own.points) for own in rows.stated_equations])[:-1])
-            tested = rows.balances.integrated(branch.sample, each)
-            sums[number, :, :count, column] = -solver.local.stiffness(branch.sample) * tested
+            tested = rows.balances.integrated(branch.part, each)
+            sums[number, :, :count, column] = -solver.local.stiffness(branch.part) * tested
         first = [known[own[0]].factor for own in leaves.slots if own[0] is not None]
         if first[0] is None:
             return cls(at, weights, sums, None)
@@ -114,7 +114,7 @@ class PreparedTree:
 
     def __post_init__(self) -> None:
         self._tree = CompiledTree.of(self.solver.factored(self.root))
-        rows = {branch: self.solver.local.part_rows(branch.sample) for branch in self._branches}
+        rows = {branch: self.solver.local.part_rows(branch.part) for branch in self._branches}
         self.stated = [own for branch in self._branches for own in rows[branch].stated_equations]
         ends = np.cumsum([0, *(len(own.points) for own in self.stated)]).tolist()
         starts = dict(zip(self.stated, ends, strict=False))
@@ -125,7 +125,7 @@ class PreparedTree:
     @property
     def parts(self) -> tuple[CellPart, ...]:
         """The parts of the tree."""
-        return tuple(branch.sample for branch in self._branches)
+        return tuple(branch.part for branch in self._branches)
 
     @cached_property
     def _branches(self) -> list[Branch]:
@@ -155,7 +155,7 @@ class PreparedTree:
     def _conditioned(self, values: Values) -> tuple[Vectors, Solved] | None:
         """Return loads and unknowns for given conditions and zero sources; None if the factors are not accurate."""
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             del part
             return 0.0 * values(own) if id(own.statement.form) in self.points else values(own)
 
@@ -172,7 +172,7 @@ class PreparedTree:
         )
         tree, first = self._tree, self._loads(sources)
         unknowns, each = tree.solved(first)
-        change = tree.solved(tree.left(tree.completed(first), each), unknowns)
+        change = tree.solved(tree.residuals(tree.completed(first), each), unknowns)
         return tree.ratio(change[1], each) <= SLIGHT * self.tol
 
     def _loads(self, sources: FloatArray) -> Vectors:
@@ -182,15 +182,13 @@ class PreparedTree:
 
     def _refined(self, loads: Vectors, start: Solved) -> Solved | None:
         """Return the unknowns for given loads, from a start close to them; None if refinement does not contract."""
-        tree, found = self._tree, start
-        for _ in range(REFINEMENTS):
-            change = tree.solved(tree.left(loads, found[1]), found[0])
-            if not (ratio := tree.ratio(change[1], found[1])) < NEGLIGIBLE:
-                return None
-            found = found[0] + change[0], _sum(found[1], change[1])
-            if ratio < math.sqrt(sys.float_info.epsilon):
-                break
-        return found
+        tree = self._tree
+
+        def step(found: Solved) -> tuple[Solved, float]:
+            change = tree.solved(tree.residuals(loads, found[1]), found[0])
+            return (found[0] + change[0], _sum(found[1], change[1])), tree.ratio(change[1], found[1])
+
+        return refined(start, step)
 
     def fit(self, sources: FloatArray, values: Values | None = None) -> Fit | None:
         """Return solutions as columns for sources at the points of all parts, and for other conditions if given.
@@ -207,7 +205,7 @@ class PreparedTree:
         found = start if self._is_exact else self._refined(every, start)
         if found is None:
             return None
-        return self._made(found[1], [np.sqrt((own * own).sum(axis=1)) for own in tree.left(every, found[1])])
+        return self._made(found[1], [np.sqrt((own * own).sum(axis=1)) for own in tree.residuals(every, found[1])])
 
     def _made(self, found: Vectors, left: Vectors) -> Fit:
         """Return unknowns as weights of parts, and their residuals."""
@@ -221,7 +219,7 @@ class PreparedTree:
                 made = weights[number, column]
                 if branch in self._singular:
                     self.solver.add_singularities(branch, self._singular[branch], made, both[number, own:, column])
-                columns[branch.sample], residuals[branch.sample] = made, each[number, column]
+                columns[branch.part], residuals[branch.part] = made, each[number, column]
         return Fit(self.root, tuple(columns), {}, {}, len(columns) * self.solver.rows.width, columns, residuals)
 
 
@@ -234,7 +232,7 @@ def units_of(leaves: Leaves, solver: TreeSolver) -> FloatArray:
     """Return the units of weights, shape (systems, columns, 1, fields)."""
     found = np.ones((len(leaves.slots), len(leaves.slots[0]), 1, len(solver.rows.problem.field_names)))
     for number, column, branch in leaves.branches:
-        found[number, column] = solver.local.part_rows(branch.sample).units / math.sqrt(branch.sample.extent)
+        found[number, column] = solver.local.part_rows(branch.part).units / math.sqrt(branch.part.extent)
     return found
 
 
@@ -246,7 +244,7 @@ class PreparedPair:
     two: PreparedTree
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> PreparedPair:
+    def of(cls, found: Comparison, fitter: LinearFitter, tol: float) -> PreparedPair:
         """Prepare the trees of a comparison for a tolerance, with the factors of the fitter that made it."""
         pairs = (found.better_layout, found.better.root), (found.fit_layout, found.fit.root)
         two, one = (PreparedTree(fitter.solver_of(layout), root, tol) for layout, root in pairs)
@@ -288,7 +286,7 @@ class PreparedPair:
         if all(new.keys() <= forms.keys() for new in changed):
             return self.one.fit(found[0]), self.two.fit(found[1])
 
-        def values_of(own: Stated) -> FloatArray:
+        def values_of(own: PlacedStatement) -> FloatArray:
             form = id(own.statement.form)
             each = (
                 new[form].source_function(own.points, own.normals) if form in new else own.source for new in changed

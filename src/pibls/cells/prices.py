@@ -8,7 +8,7 @@ from typing import Any
 
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Comparison
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.refinement import Cost, Course
@@ -21,17 +21,20 @@ GROWTH = 1.5  # least growth of cells and work from one tree to the next
 
 
 def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> float:
-    """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much.
+    """Return how many more cells memory and budget allow, if a solve with them costs ``times`` as much as one.
 
     The first solution needs a comparison: the budget always allows to double its cells.
     """
     cells = len(fit.parts)
-    work = 1.0 if course.stages else float(cells)
-    times_as_many = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
-    memory = max(1.0, cells * (times_as_many - 1.0))
-    while work < memory and course.budget.affords(times * fitter.work(cells + GROWTH * work, GROWTH * work)):
-        work *= GROWTH
-    return min(work, memory)
+    affordable = 1.0 if course.stages else float(cells)
+    growth = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
+    fitting = max(1.0, cells * (growth - 1.0))
+    while affordable < fitting:
+        more = GROWTH * affordable
+        if not course.budget.affords(times * fitter.work(cells + more, more)):
+            break
+        affordable = more
+    return min(affordable, fitting)
 
 
 def _memory_power(fitter: Fitter) -> float:
@@ -59,7 +62,7 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     return cheaper and marker.seems_smooth(fit, sizes)
 
 
-def next_cost(fitter: Fitter, course: Course[Any], found: Compared, wanted: int, *, is_smooth: bool) -> Cost:
+def next_cost(fitter: Fitter, course: Course[Any], found: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
     times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
     fit = found.latest

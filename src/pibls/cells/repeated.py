@@ -45,7 +45,7 @@ class Repeated:
     accuracy: float
 
     def __post_init__(self) -> None:
-        branches = self.solver.branches.of(self.root)
+        branches = self.solver.branches.of_tree(self.root)
         self._tree = CompiledTree.of(self._factored(branches, Factors(Grams())))
         lifted = (np.concatenate(own, axis=1) for own in self.lifted(self.columns))
         self._lifted = [np.ascontiguousarray(own.transpose(0, 2, 1, 3)) for own in lifted]
@@ -56,9 +56,9 @@ class Repeated:
     def _factored(self, branches: list[Branch], factors: Factors) -> FactoredTree:
         """Return the factors of a tree, by rotations if the given ones are not accurate."""
         try:
-            tree = factors.of(branches, self.solver.branches.total)
+            tree = factors.factorised(branches, self.solver.branches.total)
             found = tree.solved(tree.loads)
-            change = tree.correction(tree.left(tree.loads, found), found)[1]
+            change = tree.correction(tree.residuals(tree.loads, found), found)[1]
             if isinstance(factors.elimination, Rotations) or change <= self.accuracy:
                 return tree
         except DependentError:
@@ -116,5 +116,5 @@ def _numbers(leaves: Leaves, numbers: dict[CellPart, int]) -> IntArray:
     """Return the numbers of the parts in each system and column of leaves; −1 where there is none."""
     found = np.full((len(leaves.slots), len(leaves.slots[0])), -1, dtype=np.int64)
     for system, column, branch in leaves.branches:
-        found[system, column] = numbers[branch.sample]
+        found[system, column] = numbers[branch.part]
     return found

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.balance import balanced
-from pibls.cells.evaluation import Evaluation, Stated, Term, Wanted, mean_size, power
+from pibls.cells.balances import Balances
+from pibls.cells.evaluation import Evaluation, PlacedStatement, RowRequest, Term, mean_size, power
 from pibls.cells.faces import TRACE_SHARE
 from pibls.cells.flux import Fluxes
-from pibls.cells.moments import Balances
-from pibls.cells.part_rows import EquationKey, Equations, Held, PartRows, turned
+from pibls.cells.part_rows import EquationKey, Equations, PartRows, PartStatements, turned
 from pibls.cells.parts import CellPart, polynomials
+from pibls.cells.row_scales import Scales, scales_of
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
 from pibls.checks import FloatArray
@@ -27,7 +27,7 @@ from pibls.solvers.combined import Combined
 
 __all__ = ["Rows"]
 
-_EXACT = 1e5
+_EXACT_WEIGHT = 1e5
 _MANY = 4  # distinct normals of a boundary of many flat pieces
 
 
@@ -38,27 +38,27 @@ class Rows(Evaluation):
     The scales of a part's rows stay those of the first state, until :meth:`forget`.
     """
 
-    _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _scales: dict[CellPart, Scales] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Discard all scales; rows are rescaled at the next state."""
-        for own in (self._balances, self._magnitudes, self._factors, self._weights):
+        """Discard all scales: rows are scaled at the next state. Balances stay, as only linear equations turn."""
+        for own in (self._scales, self._magnitudes, self._factors, self._weights):
             own.clear()
         for name in ("flux", "traces"):
             self.__dict__.pop(name, None)
 
-    def of(self, parts: Sequence[CellPart]) -> list[PartRows]:
+    def assembled(self, parts: Sequence[CellPart]) -> list[PartRows]:
         """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
         held = self._held(parts)
         keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
-        equations, made = self._equations(parts, held, keys), iter(self.at(list(self._wanted(parts, held))))
+        equations, made = self._equations(parts, held, keys), iter(self.requested(list(self._wanted(parts, held))))
         found = []
         for part, own, key, (equation, tested, factor) in zip(parts, held, keys, equations, strict=True):
-            rows, units = self.balance(part)
+            rows, units = self.scales(part)
             source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
             means = self.balances.summed(tested * (part.extent / rows)[:, None])
             given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
@@ -74,14 +74,18 @@ class Rows(Evaluation):
             found.append(PartRows(units, equation, turned(factor, source), *known, *stated, self.balances, factor))
         return found
 
-    def _equations(self, parts: Sequence[CellPart], held: Sequence[Held], keys: Sequence[Any]) -> list[Equations]:
+    def _equations(
+        self, parts: Sequence[CellPart], held: Sequence[PartStatements], keys: Sequence[Any]
+    ) -> list[Equations]:
         """Return the rows of the equations; parts with equal keys share them, also in later solves."""
         alone = [number for number, key in enumerate(keys) if key is None]
         whole = [number for number in alone if parts[number].whole]
         cut = [number for number in alone if not parts[number].whole]
         found = dict(zip(whole, self._on_rule([parts[n] for n in whole], [held[n] for n in whole]), strict=True))
-        wanted = [Wanted(parts[n], None, [own.terms for own in held[n].inside], self.balance(parts[n])[1]) for n in cut]
-        for number, blocks in zip(cut, self.at(wanted), strict=True):
+        wanted = [
+            RowRequest(parts[n], None, [own.terms for own in held[n].inside], self.scales(parts[n]).units) for n in cut
+        ]
+        for number, blocks in zip(cut, self.requested(wanted), strict=True):
             part, inside = parts[number], held[number].inside
             equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
@@ -93,14 +97,14 @@ class Rows(Evaluation):
         """Return the weights of rows at the points of a part in the balances, shape (tests, points)."""
         return self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
 
-    def _on_rule(self, parts: Sequence[CellPart], held: Sequence[Held]) -> list[Equations]:
+    def _on_rule(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[Equations]:
         """Return the rows of whole parts as coefficients of derivatives at the points of the reference rule."""
         if not parts:
             return []
         places = [(e, n, index) for e, own in enumerate(held[0].inside) for n, index, _ in own.terms]
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
-        units = np.array([self.balance(part)[1] / math.sqrt(part.extent) for part in parts])
+        units = np.array([self.scales(part).units / math.sqrt(part.extent) for part in parts])
         half, place = np.array([part.half for part in parts]), iter(places)
         for e in range(len(self.equations)):
             factors = np.array([own.inside[e].factors for own in held])
@@ -132,11 +136,11 @@ class Rows(Evaluation):
         reference.equations.keep(key, {name: own for name, own in found._asdict().items() if own is not None})
         return found
 
-    def _key(self, part: CellPart, inside: list[Stated]) -> EquationKey | None:
+    def _key(self, part: CellPart, inside: list[PlacedStatement]) -> EquationKey | None:
         """Return a key that whole parts share whose equations have the same rows at any size; else None."""
         if not part.whole or not self.is_constant:
             return None
-        rows, units = self.balance(part)
+        rows, units = self.scales(part)
         proportions = np.round(part.half / part.half.max(), 12).tolist() if self.balances.turns else ()
         terms = (self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
         return EquationKey(self.width, tuple(proportions), tuple(terms))
@@ -151,16 +155,16 @@ class Rows(Evaluation):
             found.append(own.weighed(sum(terms, own.source)[:, None])[:, 0])
         return np.concatenate(found)
 
-    def _held(self, parts: Sequence[CellPart]) -> list[Held]:
+    def _held(self, parts: Sequence[CellPart]) -> list[PartStatements]:
         """Return the statements that hold in parts, at their points."""
         inside = [self.lowered_at(e, [(part, part.points, None) for part in parts]) for e in self.equations]
         found = []
         for part, lowered in zip(parts, zip(*inside, strict=True), strict=True):
-            factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
+            factors, roots = self.scales(part, [terms for terms, _ in lowered]).factors, np.sqrt(part.weights)
             found.append(
-                Held(
+                PartStatements(
                     [
-                        Stated(equation, part.points, None, terms, source, factor * roots)
+                        PlacedStatement(equation, part.points, None, terms, source, factor * roots)
                         for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
                     ],
                     [(rule, []) for rule in part.boundary.values()],
@@ -178,7 +182,7 @@ class Rows(Evaluation):
         )
 
     def _besides(
-        self, part: CellPart, flows: FloatArray, held: Held, blocks: list[list[FloatArray]]
+        self, part: CellPart, flows: FloatArray, held: PartStatements, blocks: list[list[FloatArray]]
     ) -> FloatArray | None:
         """Return the rows of conditions without their fluxes, on a cut part in space whose fluxes are all given.
 
@@ -197,18 +201,18 @@ class Rows(Evaluation):
             for own, block in zip(known, rows, strict=True):
                 levels = [term for term in own.terms if not any(term[1])]
                 again = 0 < len(levels) < len(own.terms)
-                level = Wanted(part, rule.points, [levels], self.balance(part)[1])
-                block = own.weighed(self.at([level])[0][0]) if again else block
+                level = RowRequest(part, rule.points, [levels], self.scales(part).units)
+                block = own.weighed(self.requested([level])[0][0]) if again else block
                 found.append(block if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
-    def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
+    def scales(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> Scales:
         """Return a factor per equation and a unit per field on a part."""
-        if part not in self._balances:
+        if part not in self._scales:
             sizes = np.array([self.sizes(terms, part.half) for terms in self.magnitudes(part, coefficients)])
-            self._balances[part] = balanced(sizes, self.orders.max(axis=1))
-        return self._balances[part]
+            self._scales[part] = scales_of(sizes, self.orders.max(axis=1))
+        return self._scales[part]
 
     def magnitudes(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> list[list[Term]]:
         """Return the root mean square of every coefficient of every equation on a part."""
@@ -227,8 +231,7 @@ class Rows(Evaluation):
         key = (None if self.is_constant else part, half.tobytes())
         if key not in self._weights:
             sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
-            factors, _ = balanced(sizes, self.orders.max(axis=1))
-            self._weights[key] = factors / np.sqrt(np.prod(2 * half))
+            self._weights[key] = scales_of(sizes, self.orders.max(axis=1)).factors / np.sqrt(np.prod(2 * half))
         return self._weights[key]
 
     def emphasis(self, part: CellPart) -> float:
@@ -242,19 +245,19 @@ class Rows(Evaluation):
             return 1.0
         return float((self.layout.root.size / part.cell.size).max() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
-    def _wanted(self, parts: Sequence[CellPart], held: Sequence[Held]) -> Iterator[Wanted]:
+    def _wanted(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> Iterator[RowRequest]:
         """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
         for part, own in zip(parts, held, strict=True):
             for some in own.by_points:
                 X = some[0].points if some else part.points[:0]
-                yield Wanted(part, X, [one.terms for one in some], self.balance(part)[1])
+                yield RowRequest(part, X, [one.terms for one in some], self.scales(part).units)
 
-    def _flows(self, part: CellPart, held: Held) -> FloatArray:
+    def _flows(self, part: CellPart, held: PartStatements) -> FloatArray:
         """Return how the balances depend on the rows of the conditions of a part."""
-        flows, units = [np.empty((self.balances.count, 0))], self.balance(part)[1]
+        flows, units = [np.empty((self.balances.count, 0))], self.scales(part).units
         for rule, own in held.placed:
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
-            flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
+            flow = self.flux.of_conditions(part, rule, lowered, part.depth(rule.normals))
             projection = own[0].projection if own else None
             flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
         flows += [np.zeros((self.balances.count, len(one.points))) for one in held.alone]
@@ -273,7 +276,7 @@ class Rows(Evaluation):
             forms = [statement.form for statement in self.conditions_on(place)]
             if not all(form.is_linear and form.is_constant for form in forms):
                 return None
-            area, depth = rule.weights.sum(), _depth(part, rule)
+            area, depth = rule.weights.sum(), part.depth(rule.normals)
             arrays = (
                 on_grid(part.local(rule.points)),
                 on_grid(rule.weights / area),
@@ -293,25 +296,29 @@ class Rows(Evaluation):
         key = (part, id(statement))
         if key not in self._factors:
             size = float((self.sizes(found, part.half) * units).max())
-            self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+            self._factors[key] = (
+                statement.weight * (_EXACT_WEIGHT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+            )
         return self._factors[key]
 
-    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[Held]) -> None:
+    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> None:
         """Add the conditions on pieces of the boundary at their quadrature points."""
-        pieces: dict[Any, list[tuple[CellPart, Rule, list[Stated]]]] = {}
+        pieces: dict[Any, list[tuple[CellPart, Rule, list[PlacedStatement]]]] = {}
         for part, own in zip(parts, held, strict=True):
             for place, (rule, stated) in zip(part.boundary, own.placed, strict=True):
                 pieces.setdefault(place, []).append((part, rule, stated))
         for place, every in pieces.items():
-            roots = [np.sqrt(rule.weights * _depth(part, rule)) for part, rule, _ in every]
+            roots = [np.sqrt(rule.weights * part.depth(rule.normals)) for part, rule, _ in every]
             projections = [self._projection(part, rule) for part, rule, _ in every]
             for statement in self.conditions_on(place):
                 lowered = self.lowered_at(statement, [(part, rule.points, rule.normals) for part, rule, _ in every])
                 for (part, rule, stated), (terms, source), root, projection in zip(
                     every, lowered, roots, projections, strict=True
                 ):
-                    factors = self.factor(statement, part, terms, self.balance(part)[1]) * root
-                    stated.append(Stated(statement, rule.points, rule.normals, terms, source, factors, projection))
+                    factors = self.factor(statement, part, terms, self.scales(part).units) * root
+                    stated.append(
+                        PlacedStatement(statement, rule.points, rule.normals, terms, source, factors, projection)
+                    )
 
     def _projection(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary of many flat pieces in space, times roots of weights; else None.
@@ -327,9 +334,9 @@ class Rows(Evaluation):
             return None
         return polynomials(part.local(rule.points), rule.weights, round(TRACE_SHARE * self.layout.reference.degree))[0]
 
-    def _at_points(self, part: CellPart) -> list[Stated]:
+    def _at_points(self, part: CellPart) -> list[PlacedStatement]:
         """Return the conditions at single points, for those points that lie in a part."""
-        found, units = [], self.balance(part)[1]
+        found, units = [], self.scales(part).units
         for statement in self.problem.statements:
             points = statement.place.points if isinstance(statement.place, AtPoints) else None
             mine = () if points is None else self.layout.owned(part, points)
@@ -343,7 +350,7 @@ class Rows(Evaluation):
                 factors *= statement.noise.min() / statement.noise[mine]
             if statement.targets is not None:
                 source = source - statement.targets[mine]
-            found.append(Stated(statement, X, None, terms, source, factors))
+            found.append(PlacedStatement(statement, X, None, terms, source, factors))
         return found
 
     @cached_property
@@ -369,20 +376,15 @@ class Rows(Evaluation):
         """The conditions on averages over the domain."""
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
-    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, Stated]:
+    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, PlacedStatement]:
         """Return a part's share of an average over the domain as a row, and the condition at its points."""
         X, weights = self.layout.quadrature(part)
         if not len(X):
-            return np.zeros(self.width), Stated(statement, X, None, [], weights, weights)
+            return np.zeros(self.width), PlacedStatement(statement, X, None, [], weights, weights)
         found, source = self.lowered(statement, part, X, None)
-        factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
-        wanted = Wanted(part, None if X is part.points else X, [found], units, factor * weights[None])
-        return self.at([wanted])[0][0][0], Stated(statement, X, None, found, source, factor * weights)
-
-
-def _depth(part: CellPart, rule: Rule) -> float:
-    """Return the depth of a part behind a piece of its boundary."""
-    return float((np.abs(rule.normals) @ (2 * part.half)).mean())
+        factor = statement.weight * (_EXACT_WEIGHT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
+        wanted = RowRequest(part, None if X is part.points else X, [found], units, factor * weights[None])
+        return self.requested([wanted])[0][0][0], PlacedStatement(statement, X, None, found, source, factor * weights)
 
 
 def _flows_evenly(terms: list[Term], rule: Rule) -> bool:

@@ -33,7 +33,7 @@ class Sharing:
         self.rows: Rows = self.local.rows
         self.layout: Layout = self.rows.layout
 
-    def of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, list[Any]]:
+    def places_of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, list[Any]]:
         """Return the faces and links of every part; those of a subtree, with the parts beside it, if one is given."""
         cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         # Links may join any parts.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,24 +13,24 @@ from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
+from pibls.cells.iterative import refined, sensitivity
 from pibls.cells.layout import Layout
 from pibls.cells.local import LocalSystems, by_singularity
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.inputs import to_host
 from pibls.solvers.rotations import Rotations
 from pibls.solvers.stacks import placed
 
-__all__ = ["ITERATIONS", "REFINEMENTS", "Fit", "TreeSolver", "nothing"]
+__all__ = ["Fit", "TreeSolver", "zero_loads"]
 
-REFINEMENTS = 4  # most steps of iterative refinement of a solution by Gram matrices
+
 Loads = Callable[[FactoredTree], dict[Batch, Load]]
-ITERATIONS = 2  # steps of inverse iteration
+"""Returns the right-hand sides of the parts of a factorised tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ class TreeSolver:
     def factored(self, root: Cell) -> FactoredTree:
         """Return the factorisation of a tree, which is made unless it is the last one."""
         if self._tree is None or self._root is not root:
-            self.solve(root)
+            self.solve(root)  # which tells whether Gram matrices are accurate enough
         assert self._tree is not None
         return self._tree
 
@@ -144,15 +143,15 @@ class TreeSolver:
     def prepare(self, root: Cell) -> Fit:
         """Factorise a tree, and return its parts without a solution."""
         joined = self.branches.work
-        self._root, self._branches = root, self.branches.of(root)
+        self._root, self._branches = root, self.branches.of_tree(root)
         self._tree = self._factorised(self._factors) if self._branches else None
-        parts = tuple(branch.sample for branch in self._branches if not branch.halves)
+        parts = tuple(branch.part for branch in self._branches if not branch.halves)
         if self.branches.work > joined:
             self._last = len(parts), self.branches.work - joined
         self.local.keep(parts)
         return Fit(root, parts, {}, unknowns=len(parts) * self.rows.width)
 
-    def again(self, sources: Sources) -> Fit:
+    def solve_for(self, sources: Sources) -> Fit:
         """Return solutions on the last tree for other right-hand sides, as columns, without a new factorisation."""
 
         def given(tree: FactoredTree) -> dict[Batch, Load]:
@@ -165,9 +164,9 @@ class TreeSolver:
         """Return the solutions on the last tree for given loads, as columns."""
         unknowns, left = self._eliminated(given)
         found = {part: own for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
-        every = {branch.sample: found[branch.sample] for branch in self._branches if not branch.halves}
+        every = {branch.part: found[branch.part] for branch in self._branches if not branch.halves}
         missed = {
-            branch.sample: root
+            branch.part: root
             for batch, load in left.items()
             for branch, root in zip(batch.branches, np.sqrt(load.squares), strict=True)
         }
@@ -177,7 +176,7 @@ class TreeSolver:
     def loaded(self, branch: Branch, sources: Sources) -> Load:
         """Return the right-hand sides of a part for other sources."""
         assert branch.system is not None
-        return self.local.right_hand_sides(branch.sample, branch.faces, branch.system, sources)
+        return self.local.right_hand_sides(branch.part, branch.faces, branch.system, sources)
 
     def _eliminated(self, given: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
         """Return the unknowns of the last tree for given loads, and the residuals of its rows.
@@ -192,12 +191,12 @@ class TreeSolver:
         assert self._tree is not None
         loads = given(self._tree)
         solved = self._tree.solved(loads)
-        return solved, self._tree.left(loads, solved)
+        return solved, self._tree.residuals(loads, solved)
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
         """Factorise the last tree; None if Gram matrices fail. A tree too large for a device is factorised in NumPy."""
         try:
-            return factors.of(self._branches, self.branches.total)
+            return factors.factorised(self._branches, self.branches.total)
         except DependentError:
             return None
         except RuntimeError as error:
@@ -209,57 +208,59 @@ class TreeSolver:
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most.
 
-        Back substitution with random right-hand sides; where Gram matrices make it large, inverse iteration that the
-        rows verify. The sensitivity is near one for a well-posed
-        problem, and unbounded if a function can be added to the solution without changing any row.
+        It is near one for a well-posed problem, and unbounded if a function can be added to the solution without
+        changing any row. Random right-hand sides show it; where Gram matrices make it large, inverse iteration does,
+        and the rows verify it.
         """
         tree = self._tree
         if tree is None:
             return 0.0, {}
-        unknowns = tree.probed(np.random.default_rng((seed, 5)))
-        found = math.sqrt(self.square(unknowns) / tree.count)
-        # Gram matrices cannot represent large sensitivities, which the rows verify.
-        if found > 1.0 / NEGLIGIBLE and isinstance(tree.elimination, Grams):
-            unknowns = self._least(tree, unknowns)
-            left = tree.left(nothing(tree), unknowns).values()
-            sums = tree.counts[:, :, None] * to_host(unknowns.sums)
-            missed = sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
-            found = max(found, math.sqrt(self.square(unknowns) / max(missed, sys.float_info.min) / tree.count))
+        start = tree.probed(np.random.default_rng((seed, 5)))
+        found, unknowns = sensitivity(self, start, is_exact=not isinstance(tree.elimination, Grams))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
     def square(self, unknowns: Unknowns) -> float:
         """Return the squared L2 norm of the functions; a cut part counts only inside the domain."""
         pairs = [pair for batch in unknowns.own for pair in self.weights(batch, unknowns)]
         scaled = [(part, every[0] / self.local.part_rows(part).units[:, None]) for part, every in pairs]
-        cut = [(part, weights, part.points[::4]) for part, weights in scaled if not part.whole]
+        cut = [(part, weights, _fewer(part.points)) for part, weights in scaled if not part.whole]
         values = values_at(self.layout.reference, cut) if cut else []
         means = (part.volume * float(np.square(v).sum()) / len(v) for (part, _, _), v in zip(cut, values, strict=True))
         return sum(means) + sum(part.extent * float(np.square(own).sum()) for part, own in scaled if part.whole)
 
-    def _least(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
-        """Return the unknowns that rows see least: by inverse iteration, then without the part that they do see."""
-        for _ in range(ITERATIONS):
-            unknowns = self._iterated(tree, unknowns)
-        for _ in range(ITERATIONS):
-            unknowns = unknowns.changed(tree.solved(tree.left(nothing(tree), unknowns), unknowns.sums))
-        return unknowns
+    @property
+    def count(self) -> int:
+        """Number of unknowns of the last tree."""
+        return self._last_tree.count
 
-    def _iterated(self, tree: FactoredTree, unknowns: Unknowns) -> Unknowns:
-        """Return the unknowns after one step of inverse iteration, scaled to norm one.
+    @property
+    def _last_tree(self) -> FactoredTree:
+        assert self._tree is not None
+        return self._tree
 
-        Gram matrices cannot resolve the smallest singular value, but the step finds its direction; the rows give the
-        value.
-        """
-        scale = 1.0 / math.sqrt(max(self.square(unknowns), sys.float_info.min))
-        return tree.up(self.lifted_back(tree, unknowns, scale))
+    def missed(self, unknowns: Unknowns) -> float:
+        """Return the squared norm of all rows and balance sums times the unknowns."""
+        tree = self._last_tree
+        left = tree.residuals(zero_loads(tree), unknowns).values()
+        sums = tree.sum_weights[:, :, None] * to_host(unknowns.sums)
+        return sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
+
+    def iterated(self, unknowns: Unknowns, scale: float) -> Unknowns:
+        """Return the unknowns, scaled, after a step of inverse iteration."""
+        return self._last_tree.solved_from(self.lifted_back(self._last_tree, unknowns, scale))
+
+    def cleared(self, unknowns: Unknowns) -> Unknowns:
+        """Return the unknowns without the part that rows see."""
+        tree = self._last_tree
+        return unknowns.changed(tree.solved(tree.residuals(zero_loads(tree), unknowns), unknowns.sums))
 
     def lifted_back(self, tree: FactoredTree, unknowns: Unknowns, scale: float) -> dict[Batch, tuple[Any, Any]]:
-        """Return the transformed right-hand sides that are the scaled functions of all parts themselves."""
+        """Return the unknowns, scaled, as right-hand sides of the normal equations."""
         lifted = {}
         for batch, own in unknowns.own.items():
             right, values = np.zeros((len(own), batch.factor.own + batch.factor.coupling.shape[2], 1)), to_host(own)
             for k, branch in enumerate(batch.branches):
-                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.sample, values[k])
+                right[k, : self.rows.width] = scale / branch.weight**2 * self._weighed(branch.part, values[k])
             lifted[batch] = batch.factor.up(placed(right, tree.elimination.device))
         return lifted
 
@@ -268,13 +269,13 @@ class TreeSolver:
         if part.whole:
             return own
         zero = (0,) * len(part.half)
-        nodes = self.layout.nodes(part, part.points, [zero])[zero][::4]
+        nodes = _fewer(self.layout.functions_at(part, part.points, [zero])[zero])
         found = (own.reshape(-1, self.layout.reference.size) @ nodes.T) @ nodes
         return np.asarray(found.reshape(-1, 1) * (part.volume / part.extent / len(nodes)))
 
     def weights(self, batch: Batch, unknowns: Unknowns) -> list[tuple[CellPart, FloatArray]]:
         """Return the weights of the parts of a batch, shape (sides, fields, functions)."""
-        parts = [branch.sample for branch in batch.branches]
+        parts = [branch.part for branch in batch.branches]
         units = np.stack([self.local.part_rows(part).units / math.sqrt(part.extent) for part in parts])
         own = to_host(unknowns.own[batch]).transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
@@ -286,37 +287,39 @@ class TreeSolver:
     def add_singularities(
         self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
     ) -> None:
-        """Add the functions of corner singularities to the weights of a part."""
+        """Add the functions of corner singularities to ``weights``, those of a part, in place."""
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
         for singularity, link in singular.items():
-            key = (singularity, branch.sample)
+            key = (singularity, branch.part)
             if key not in self._projected:
-                self._projected[key] = singularity.projected(self.layout, branch.sample)
+                self._projected[key] = singularity.projected(self.layout, branch.part)
             numbers = others[ends[link] : ends[link] + singularity.size]
             weights += np.tensordot(numbers.T, self._projected[key], axes=1)
 
 
 def _refined(tree: FactoredTree, loads: dict[Batch, Load]) -> tuple[Unknowns, dict[Batch, Load]] | None:
     """Return the unknowns for given loads and the residuals; None if Gram matrices are not accurate enough."""
+
+    def step(now: tuple[Unknowns, dict[Batch, Load]]) -> tuple[tuple[Unknowns, dict[Batch, Load]], float]:
+        unknowns, left = now
+        change, ratio = tree.correction(left, unknowns)
+        unknowns = unknowns.changed(change)
+        return (unknowns, tree.residuals(loads, unknowns)), ratio
+
     try:
         found = tree.solved(loads)
     except DependentError:
         return None
-    left = tree.left(loads, found)
-    for _ in range(REFINEMENTS):
-        change, ratio = tree.correction(left, found)
-        if isinstance(tree.elimination, Grams) and not ratio < NEGLIGIBLE:
-            return None
-        found = found.changed(change)
-        left = tree.left(loads, found)
-        # The next change is about the square of this one, which is rounding.
-        if ratio < math.sqrt(sys.float_info.epsilon):
-            break
-    return found, left
+    return refined((found, tree.residuals(loads, found)), step, is_exact=not isinstance(tree.elimination, Grams))
 
 
-def nothing(tree: FactoredTree) -> dict[Batch, Load]:
+def _fewer(points: FloatArray) -> FloatArray:
+    """Return every fourth of the points of a cut part, or of values there: enough for a norm."""
+    return points[::4]
+
+
+def zero_loads(tree: FactoredTree) -> dict[Batch, Load]:
     """Return zero right-hand sides for all parts."""
     return {
         batch: Load(*(0.0 * own[:, :, :1] for own in (load.equation, load.rows, load.heavy)))

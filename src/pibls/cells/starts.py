@@ -59,9 +59,9 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
         yield "a constant", values_from(_constant_state(problem), problem)
     else:
         yield "a harmonic function", found
-        bump_of = _poisson(layout, root, 1.0)
-        if bump_of is not None:
-            yield "a bump", bump_of
+        loaded = _poisson(layout, root, 1.0)
+        if loaded is not None:
+            yield "a bump", loaded
     yield "a random function", values_from(_random_state(problem, seed), problem)
 
 

@@ -39,7 +39,7 @@ class TreeState:
         found = {key: self._seen[part, key] for key in wanted if own and (part, key) in self._seen}
         missing = [key for key in wanted if key not in found]
         if missing:
-            nodes = self.layout.nodes(part, X, list(dict.fromkeys(index for _, index in missing)))
+            nodes = self.layout.functions_at(part, X, list(dict.fromkeys(index for _, index in missing)))
             names = self.layout.problem.field_names
             for name, index in missing:
                 scale = float(np.prod(part.half ** np.array(index)))
@@ -91,7 +91,7 @@ def squares(layout: Layout, part: CellPart, weights: FloatArray) -> FloatArray:
     if part.whole:
         return np.asarray(part.extent * np.square(weights).sum(axis=1))
     zero = (0,) * layout.reference.dimension
-    return np.asarray(part.weights @ np.square(layout.nodes(part, part.points, [zero])[zero] @ weights.T))
+    return np.asarray(part.weights @ np.square(layout.functions_at(part, part.points, [zero])[zero] @ weights.T))
 
 
 @lru_cache(maxsize=16)

@@ -22,7 +22,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.local import CoarseSide, Link
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
-from pibls.cells.solve import TreeSolver, nothing
+from pibls.cells.solve import TreeSolver, zero_loads
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Cells, draw_reference
@@ -32,7 +32,17 @@ from pibls.solvers.elimination import Elimination, Front, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
 
-__all__ = ["Path", "TreeRecipe", "TreeSetting", "Subtree", "Told", "Values", "at_path", "elimination_of", "splits_of"]
+__all__ = [
+    "Path",
+    "TreeRecipe",
+    "TreeSetting",
+    "Subtree",
+    "SubtreeReport",
+    "Values",
+    "at_path",
+    "elimination_of",
+    "splits_of",
+]
 
 Path = tuple[int, ...]
 """The way from the root to a cell: the number of a half at every split."""
@@ -65,7 +75,7 @@ class TreeRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class SubtreeReport:
     """The front of a subtree, and all that the rest of the tree must know of it.
 
     Attributes
@@ -75,7 +85,7 @@ class Told:
     places, sizes, part_counts
         The places where it shares unknowns, under names that are the same everywhere; how many in each, and how many of
         its parts hold it.
-    counts, ends, sample
+    sum_weights, ends, part
         As of :class:`~pibls.cells.branches.Branch`; the sample by its number among the parts.
     numbers, eliminated, work
         Floating-point numbers it holds, unknowns it eliminates, and operations of its parts and of its unions.
@@ -85,9 +95,9 @@ class Told:
     places: tuple[Any, ...]
     sizes: tuple[int, ...]
     part_counts: tuple[int, ...]
-    counts: FloatArray
+    sum_weights: FloatArray
     ends: tuple[FloatArray, FloatArray]
-    sample: int
+    part: int
     numbers: float
     eliminated: int
     work: tuple[float, float]
@@ -152,7 +162,7 @@ class Subtree:
     solver: TreeSolver
     branches: list[Branch]
     tree: FactoredTree
-    told: Told
+    told: SubtreeReport
 
     @classmethod
     def made(cls, recipe: TreeRecipe, path: Path) -> Subtree:
@@ -162,9 +172,9 @@ class Subtree:
             root = home.tree(recipe.splits)
             solver, factors = home.solver(path, recipe.paths)
             before = solver.local.work, solver.branches.work
-            branches = solver.branches.of(root, at_path(root, path))
-            tree = factors[recipe.rotations].of(branches, solver.branches.total, whole=False)
-            solver.local.keep([branch.sample for branch in branches if not branch.halves])
+            branches = solver.branches.of_tree(root, at_path(root, path))
+            tree = factors[recipe.rotations].factorised(branches, solver.branches.total, whole=False)
+            solver.local.keep([branch.part for branch in branches if not branch.halves])
             work = solver.local.work - before[0], solver.branches.work - before[1]
             return cls(recipe, path, home, solver, branches, tree, _told(solver, branches, tree, work))
 
@@ -186,15 +196,15 @@ class Subtree:
 
     def right_hand_sides(self, values: Values | None, *, zero: bool) -> dict[Batch, Load]:
         """Return the right-hand sides, or zero ones, less the rows times unknowns."""
-        given = nothing(self.tree) if zero else self.tree.loads
-        return given if values is None else self.tree.left(given, self.unknowns(values))
+        given = zero_loads(self.tree) if zero else self.tree.loads
+        return given if values is None else self.tree.residuals(given, self.unknowns(values))
 
 
 Risen = tuple[list[FloatArray], FloatArray]
 """Right-hand sides of the batches of a subtree, and of its front."""
 
 
-def told(subtree: Subtree) -> Told:
+def told(subtree: Subtree) -> SubtreeReport:
     """Return the front of a subtree, and all that the rest must know of it."""
     return subtree.told
 
@@ -230,9 +240,9 @@ def front_of(right: Risen) -> FloatArray:
 def lowered(subtree: Subtree, right: Risen, given: FloatArray, before: Values | None, probing: bool) -> Values:
     """Return unknowns by back substitution, added to those before, from the sums and the shared ones of the root."""
     with blas_threads(1):
-        tree, count = subtree.tree, len(subtree.tree.top.counts)
+        tree, count = subtree.tree, len(subtree.tree.top.sum_weights)
         rights = dict(zip(tree.batches, right[0], strict=True))
-        change = tree.down(rights, given[None, :count], given[count:], probing=probing)
+        change = tree.descended(rights, given[None, :count], given[count:], probing=probing)
         old = None if before is None else subtree.unknowns(before)
         found = change if old is None else old.changed(change)
         norms = change.norms, np.zeros_like(change.norms) if old is None else old.norms
@@ -259,7 +269,10 @@ def square_of(subtree: Subtree, values: Values) -> float:
 def missed(subtree: Subtree, values: Values) -> float:
     """Return the squared norm of the rows, and of the balance sums, times unknowns."""
     with blas_threads(1):
-        left, sums = subtree.right_hand_sides(values, zero=True).values(), subtree.tree.counts[:, :, None] * values.sums
+        left, sums = (
+            subtree.right_hand_sides(values, zero=True).values(),
+            subtree.tree.sum_weights[:, :, None] * values.sums,
+        )
         return sum(float(load.squares[:, 0].sum()) for load in left) + float(np.square(sums).sum())
 
 
@@ -269,11 +282,11 @@ def weights_of(subtree: Subtree, values: Values) -> tuple[FloatArray, FloatArray
         unknowns, left = subtree.unknowns(values), subtree.right_hand_sides(values, zero=False)
         found = {part: own[0] for batch in unknowns.own for part, own in subtree.solver.weights(batch, unknowns)}
         norms = {
-            branch.sample: root
+            branch.part: root
             for batch, load in left.items()
             for branch, root in zip(batch.branches, np.sqrt(load.squares[:, 0]), strict=True)
         }
-        parts = [branch.sample for branch in subtree.branches if not branch.halves]
+        parts = [branch.part for branch in subtree.branches if not branch.halves]
         return np.stack([found[part] for part in parts]), np.array([norms[part] for part in parts])
 
 
@@ -309,21 +322,21 @@ def _grown(cell: Cell, splits: Any) -> Cell:
 
 
 def _raised(subtree: Subtree, lifted: Any, sums: FloatArray | None) -> Risen:
-    rights, front = subtree.tree.raised(lifted, sums)
+    rights, front = subtree.tree.ascended(lifted, sums)
     return [rights[batch] for batch in subtree.tree.batches], front
 
 
-def _told(solver: TreeSolver, branches: list[Branch], tree: FactoredTree, work: tuple[float, float]) -> Told:
+def _told(solver: TreeSolver, branches: list[Branch], tree: FactoredTree, work: tuple[float, float]) -> SubtreeReport:
     top, names = tree.top, _Names(solver)
-    parts = [branch.sample for branch in branches if not branch.halves]
-    return Told(
+    parts = [branch.part for branch in branches if not branch.halves]
+    return SubtreeReport(
         tree.last.front,
         tuple(names.of(place) for place in top.shared),
         top.sizes,
         tuple(top.part_counts[place] for place in top.shared),
-        top.counts,
+        top.sum_weights,
         top.ends,
-        parts.index(top.sample),
+        parts.index(top.part),
         tree.numbers,
         tree.count,
         work,

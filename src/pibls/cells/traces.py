@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Sources, Term, Wanted, indices_of, power
+from pibls.cells.evaluation import RowRequest, Sources, Term, indices_of, power
 from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.problem import Opposite
@@ -29,10 +29,10 @@ class Traces:
     _known: dict[Any, FloatArray] = field(default_factory=dict)
     _units: dict[Face, FloatArray] = field(default_factory=dict)
 
-    def of(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
+    def rows_on(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
         """Return the trace coefficients on faces of all terms that are continuous there, as rows, for each part."""
         found = {pair: self._known[pair] for pair in pairs if pair in self._known}
-        wanted: dict[tuple[CellPart, Face], tuple[Wanted, list[float]]] = {}
+        wanted: dict[tuple[CellPart, Face], tuple[RowRequest, list[float]]] = {}
         for pair in pairs:
             if pair not in found:
                 made = self._made(*pair)
@@ -40,7 +40,7 @@ class Traces:
                     found[pair] = made
                 else:
                     wanted[pair] = made
-        blocks = self.rows.at([own for own, _ in wanted.values()])
+        blocks = self.rows.requested([own for own, _ in wanted.values()])
         for (pair, (_, scales)), own in zip(wanted.items(), blocks, strict=True):
             scaled = (scale * block for scale, block in zip(scales, own, strict=True))
             found[pair] = np.vstack([np.empty((0, self.rows.width)), *scaled])
@@ -50,23 +50,23 @@ class Traces:
             self._known.update({pair: own for pair, own in found.items() if plain[pair[1]]})
         return [found[pair] for pair in pairs]
 
-    def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[Wanted, list[float]]:
+    def _made(self, part: CellPart, face: Face) -> FloatArray | tuple[RowRequest, list[float]]:
         """Return the rows of a part on a face; where functions have to be evaluated, how to make them, and scales."""
-        X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.balance(part)[1]
-        wanted = self.shared(face)
+        X, unit, depth, units = self.on_side(part, face), self.units(face), face.thickness, self.rows.scales(part).units
+        wanted = self.continuous_across(face)
         terms = [self.rows.flux.shared_terms(part, face, number, order) for number, order in wanted]
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
             return self._whole(part, face, terms, units, scales)
-        return Wanted(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
+        return RowRequest(part, X, terms, units, (face.basis * np.sqrt(face.weights)[:, None]).T), scales
 
     def projected(self, part: CellPart, face: Face, terms: list[Term]) -> FloatArray:
         """Return the coefficients on a face of a sum of derivatives of fields, as rows."""
-        units = self.rows.balance(part)[1]
+        units = self.rows.scales(part).units
         if face.whole:
             return self._whole(part, face, [terms], units, [1.0])
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        return self.rows.at([Wanted(part, self.on_side(part, face), [terms], units, polynomials)])[0][0]
+        return self.rows.requested([RowRequest(part, self.on_side(part, face), [terms], units, polynomials)])[0][0]
 
     def _whole(
         self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
@@ -96,7 +96,7 @@ class Traces:
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
         """Return the right-hand sides of :meth:`of`: those of interface conditions, and the sources of fluxes."""
         step = face.basis.shape[1]
-        wanted = self.shared(face)
+        wanted = self.continuous_across(face)
         found = np.zeros((step * len(wanted), sides))
         for k, block in enumerate(wanted):
             law = self.rows.flux.law(part, face, *block)
@@ -108,10 +108,10 @@ class Traces:
     def units(self, face: Face) -> FloatArray:
         """Return the unit of each field on a face."""
         if face not in self._units:
-            self._units[face] = np.sqrt(self.rows.balance(face.below)[1] * self.rows.balance(face.above)[1])
+            self._units[face] = np.sqrt(self.rows.scales(face.below).units * self.rows.scales(face.above).units)
         return self._units[face]
 
-    def shared(self, face: Face) -> list[tuple[int, int]]:
+    def continuous_across(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders of derivatives that are continuous across a face."""
         if face.shift:
             return self._periodic[face.axis]

@@ -106,7 +106,11 @@ class TreeDomain:
         """The coordinate planes at which data jump."""
         if self.switching is None:
             return np.empty((0, len(self.domain.coordinates)))
-        return self.switching.planes_inside if self._is_plane or self.switching.carried else self.switching.planes
+        return (
+            self.switching.planes_inside
+            if self._is_steady_in_plane or self.switching.carried
+            else self.switching.planes
+        )
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -139,14 +143,14 @@ class TreeDomain:
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
 
     @cached_property
-    def _is_plane(self) -> bool:
+    def _is_steady_in_plane(self) -> bool:
         """Whether conditions hold on curves in a plane, so that they switch at points."""
         return len(self.domain.space) == 2 == len(self.domain.coordinates)
 
     @cached_property
     def _edges(self) -> dict[Any, tuple[Level, ...]]:
         """The level functions at whose zeros boundary conditions switch, in a plane domain."""
-        if not self._is_plane:
+        if not self._is_steady_in_plane:
             return {}
         edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
         return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}

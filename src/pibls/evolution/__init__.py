@@ -7,5 +7,15 @@ from pibls.evolution.cell_evolution import suits_stages, transits
 from pibls.evolution.evolve import evolve, suits_lines
 from pibls.evolution.form import Evolution, find_evolution
 from pibls.evolution.multipliers import Unsuitable
+from pibls.evolution.waves import suits_waves
 
-__all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution", "suits_lines", "suits_stages", "transits"]
+__all__ = [
+    "Evolution",
+    "Unsuitable",
+    "evolve",
+    "find_evolution",
+    "suits_lines",
+    "suits_stages",
+    "suits_waves",
+    "transits",
+]

@@ -10,7 +10,7 @@ import sympy as sp
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.evaluation import Sources, Stated, power
+from pibls.cells.evaluation import PlacedStatement, Sources, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.repeated import Lifted, Repeated
@@ -67,7 +67,7 @@ class _Factors:
     def _given(self, times: FloatArray, weights: FloatArray) -> Sources:
         """Return data at times, in combinations."""
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             del part
             past = self.pasts.get(id(own.statement.form))
             if past is None or past.varying is not None or past.form.source == 0:
@@ -125,7 +125,7 @@ class CellStages:
     def _rooted(self, part: CellPart) -> FloatArray:
         """Return the functions of a part at its points, times roots of weights."""
         zero = (0,) * len(part.half)
-        return np.asarray(np.sqrt(part.weights)[:, None] * self.layout.nodes(part, part.points, [zero])[zero])
+        return np.asarray(np.sqrt(part.weights)[:, None] * self.layout.functions_at(part, part.points, [zero])[zero])
 
     def sizes(self, weights: FloatArray) -> FloatArray:
         """Return the L2 size of each field, from weights of shape (parts, fields, functions)."""
@@ -212,11 +212,13 @@ class CellStages:
         orders, size = max(self.resolvent.orders), self.layout.reference.size
         fields = len(self.resolvent.orders)
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             found = np.zeros((len(own.points), orders, fields, size))
             past = pasts.get(id(own.statement.form))
             terms = () if past is None else past.terms
-            nodes = self.layout.nodes(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            nodes = (
+                self.layout.functions_at(part, own.points, list({index for _, index, _, _ in terms})) if terms else {}
+            )
             for name, index, order, coefficient in terms:
                 values = coefficient(own.points, own.normals)[:, None] * nodes[index] / power(part.half, index)
                 for below in range(order):

@@ -134,7 +134,7 @@ class Design:
         if self.monitor is not None:
             return _NODES[0] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
-            return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
+            return int((2 * self.harmonics(fineness) + 1) ** self.dimension)
         return int(self.of_dimension(_NODES) * fineness**self.dimension)
 
     def draw(self, fineness: float, rng: np.random.Generator) -> tuple[BroadNetwork, QuadratureRule]:
@@ -154,23 +154,18 @@ class Design:
         whole = np.where(np.array(self.periodic)[:, None], unit * np.round(group.weights / unit), group.weights)
         return FeatureGroup(activation("sin"), whole, group.bias)
 
-    def _harmonics(self, fineness: float) -> int:
+    def harmonics(self, fineness: float) -> int:
+        """Return the highest number of waves along a periodic axis."""
         return max(2, round(self.of_dimension(_WAVES) * fineness))
 
     def _harmonic(self, fineness: float) -> tuple[BroadNetwork, QuadratureRule]:
         """Return all waves that fit into the period, up to a wave number, and the trapezoid rule."""
-        most = self._harmonics(fineness)
-        lattice = np.stack(np.meshgrid(*[np.arange(-most, most + 1)] * self.dimension, indexing="ij"), axis=-1)
-        waves = lattice.reshape(-1, self.dimension)
-        # Of each wave and its mirror image one is a sine and the other a cosine.
-        first = [tuple(wave) > (0,) * self.dimension for wave in waves.tolist()]
-        phases = np.where(first, 0.0, math.pi / 2)
-        weights = np.ascontiguousarray((waves * (math.pi / self.half)).T)
+        most = self.harmonics(fineness)
         side = 4 * most + 2
         U, scale = tensor(*[periodic(side)] * self.dimension)
         low, high = self.space.bounds.T
         rule = QuadratureRule(low + U * (high - low), scale * self.space.measure)
-        return BroadNetwork(self.center, (FeatureGroup(activation("sin"), weights, phases),)), rule
+        return harmonics(self.space, most), rule
 
     def _graded(self, fineness: float, gauge: Monitor, rng: np.random.Generator) -> tuple[BroadNetwork, QuadratureRule]:
         count = max(10, int(_NODES_PER_GAUGE * fineness * gauge.total))
@@ -186,3 +181,14 @@ class Design:
         points = ((edges[:-1] + edges[1:])[:, None] / 2 + width * knots).ravel()
         scale = self.half[0] * (width * weights).ravel()
         return BroadNetwork(self.center, groups), QuadratureRule(self.center + self.half * points[:, None], scale)
+
+
+def harmonics(space: Any, most: int) -> BroadNetwork:
+    """Return all waves that fit into a periodic box, up to a wave number: a sine and a cosine of each."""
+    bounds = space.bounds
+    lattice = np.stack(np.meshgrid(*[np.arange(-most, most + 1)] * len(bounds), indexing="ij"), axis=-1)
+    waves = lattice.reshape(-1, len(bounds))
+    first = [tuple(wave) > (0,) * len(bounds) for wave in waves.tolist()]
+    weights = np.ascontiguousarray((waves * (2.0 * math.pi / np.ptp(bounds, axis=1))).T)
+    group = FeatureGroup(activation("sin"), weights, np.where(first, 0.0, math.pi / 2))
+    return BroadNetwork(bounds.mean(axis=1), (group,))

@@ -16,6 +16,11 @@ def is_initial(statement: Statement, problem: Problem) -> bool:
     return isinstance(statement.place, OnPart) and statement.place.part == problem.domain.initial
 
 
+def is_final(statement: Statement, problem: Problem) -> bool:
+    """Tell whether a statement holds at the last time: beside all initial values it is one too many."""
+    return isinstance(statement.place, OnPart) and statement.place.part == getattr(problem.domain, "final", None)
+
+
 def is_rate(statement: Statement, problem: Problem, orders: Mapping[str, int]) -> bool:
     """Tell whether an initial condition is on a derivative in time for which the equations are solved, or a higher one.
 

@@ -201,6 +201,11 @@ class Galerkin:
                 slopes += points * len(self._functions(slot.state[0], slot.multi_index).T) * len(self._acting[name])
         return cost.dense(2.0 * products) + cost.PER_NUMBER * numbers, cost.dense(2.0 * slopes)
 
+    @property
+    def step_costs(self) -> tuple[float, float]:
+        """Operations of factors for a step, and of solving with them."""
+        return cost.factorisations(self.size), cost.substitutions(self.size)
+
     def sizes(self, states: FloatArray) -> FloatArray:
         """Return the L2 norm of every state, root mean square over space."""
         return np.stack([np.linalg.norm(states[:, span], axis=1) for span in self._parts.values()], axis=1)

@@ -7,7 +7,7 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from pibls.solution.evolved import piecewise
 
 if TYPE_CHECKING:
     from pibls.evolution.galerkin import Galerkin
+    from pibls.evolution.waves import Blocks, Waves
 
 STAGES = 7
 
@@ -126,7 +127,7 @@ class Trajectory:
 class Integrator:
     """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows."""
 
-    field: Galerkin  # f, or whatever else has its rates, Jacobian, tangent, sizes and costs
+    field: Galerkin | Waves  # f, or whatever else has its rates, Jacobian, sizes and costs
     tol: float  # largest error of the polynomial of a step, relative to the size of each part so far
     allowed: float = np.inf  # operations after which to give up
     operations: float = 0.0  # those so far
@@ -154,7 +155,7 @@ class Integrator:
         breaks: list[float] = [start]
         pieces: list[FloatArray] = []
         previous: tuple[float, FloatArray] | None = None
-        jacobian: FloatArray | None = None
+        jacobian: FloatArray | Blocks | None = None
         made = start
         while time < stop:
             goal = next((s for s in stops if s > time + ROUNDING * (stop - start)), stop)
@@ -187,7 +188,7 @@ class Integrator:
             jacobian = jacobian if self.field.is_linear or rate <= SETTINGS.stage_share else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
-    def _jacobian(self, time: float, y: FloatArray) -> FloatArray:
+    def _jacobian(self, time: float, y: FloatArray) -> FloatArray | Blocks:
         """Return the Jacobian at a state; zero where it is not finite, as of √y at y = 0: it only leads the way."""
         self.operations += self.field.costs[1] + cost.PER_CALL
         try:
@@ -207,7 +208,7 @@ class Integrator:
         """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
         y, previous, pieces = state, None, []
         reach = np.maximum(self._first_step(float(breaks[0]), float(breaks[-1]), y, breaks)[1], reach)
-        jacobian: FloatArray | None = None
+        jacobian: FloatArray | Blocks | None = None
         for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
             if jacobian is None or not self.field.is_linear:
                 jacobian = self._jacobian(time, y)
@@ -250,12 +251,12 @@ class Integrator:
             rates = self.field.rates(start + spans, np.tile(y, (SETTINGS.spans, 1)))
             if size > SETTINGS.cut * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
-            jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
+            jacobian = self.field.jacobian(start, y)
             mean = shares @ self.field.rates(times, np.tile(y, (len(times), 1))) / (stop - start)
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
         acting = [*zip(spans, rates, strict=True), (stop - start, mean)]
-        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in acting]
+        steps = [shifted(jacobian, 1.0 / h)(rate) for h, rate in acting]
         return np.asarray(self.field.sizes(np.array(steps)).max(axis=0))
 
     def _acting(self, times: FloatArray, state: FloatArray) -> float:
@@ -279,7 +280,7 @@ class Integrator:
         time: float,
         h: float,
         y: FloatArray,
-        jacobian: FloatArray,
+        jacobian: FloatArray | Blocks,
         reach: FloatArray,
         guess: FloatArray,
         most: int = SETTINGS.rounds,
@@ -293,7 +294,7 @@ class Integrator:
         last, rate = np.inf, 0.0
         for iteration in range(most):
             try:
-                self.operations += STAGES * self.field.costs[0] + cost.substitutions(len(y)) + cost.PER_CALL
+                self.operations += STAGES * self.field.costs[0] + self.field.step_costs[1] + cost.PER_CALL
                 rates = self.field.rates(times, y + z)
             except ProblemError:  # the equation is not finite at such a state
                 return None, rate
@@ -313,16 +314,13 @@ class Integrator:
             last = change
         return None, rate
 
-    def factorise(self, h: float, jacobian: FloatArray) -> None:
+    def factorise(self, h: float, jacobian: FloatArray | Blocks) -> None:
         """Factorise the Jacobian, shifted by every eigenvalue of the method, for steps of a length."""
         if self._factored[0] == h and self._factored[1] is jacobian:
             return
-        self.operations += cost.factorisations(len(jacobian))
-        identity = np.eye(len(jacobian))
+        self.operations += self.field.step_costs[0]
         self._factors = [
-            lu_factor((value.real if abs(value.imag) < 1e-9 else value) / h * identity - jacobian, check_finite=False)
-            if value.imag > -1e-9
-            else None
+            shifted(jacobian, (value.real if abs(value.imag) < 1e-9 else value) / h) if value.imag > -1e-9 else None
             for value in tableau()[1]
         ]
         self._factored = (h, jacobian)
@@ -333,11 +331,19 @@ class Integrator:
         solved = np.empty_like(right)
         for k, factors in enumerate(self._factors):
             if factors is not None:
-                solved[k] = lu_solve(factors, right[k], check_finite=False)
+                solved[k] = factors(right[k])
         for k, factors in enumerate(self._factors):
             if factors is None:
                 solved[k] = np.conj(solved[int(np.argmin(np.abs(values - np.conj(values[k]))))])
         return solved
+
+
+def shifted(jacobian: FloatArray | Blocks, shift: complex) -> Callable[[Any], Any]:
+    """Return the function that solves with a multiple of the identity less a Jacobian."""
+    if not isinstance(jacobian, np.ndarray):
+        return jacobian.shifted(shift)
+    factors = lu_factor(shift * np.eye(len(jacobian)) - jacobian, check_finite=False)
+    return lambda right: lu_solve(factors, right, check_finite=False)
 
 
 def guessed_stages(previous: tuple[float, FloatArray] | None, h: float, y: FloatArray) -> FloatArray:

@@ -30,11 +30,12 @@ from pibls.evolution.run import (
     system_of,
     wave_velocity,
 )
+from pibls.evolution.waves import Waves
 from pibls.limits import STOPS, in_words
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
-from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.refinement.stopping import GLANCE, more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
@@ -72,7 +73,8 @@ class RefinementInTime:
     residuals: list[float] = field(default_factory=list)
     apart: float = np.inf
     level: int = 0  # how often the tolerance of steps was lowered; below zero, steps are rough
-    _system: tuple[Any, Galerkin] | None = None
+    plain: bool = False  # whether all features are to have matrices
+    _system: tuple[Any, Galerkin | Waves] | None = None
 
     def __post_init__(self) -> None:
         self.allowed = self.budget.left * RATE
@@ -111,13 +113,24 @@ class RefinementInTime:
             # Any of the many solutions will do.
             self.allowed = min(self.allowed, GLANCE * RATE)
         self.level = -1 if design.dimension == 1 or self.evolution.lacks else 0
-        run = self._added(design, 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer))
+        run = self._added(design, self._first_fineness(design))
         if self.evolution.lacks:
             return Stop(Reason.LOST, self.evolution.lacks)
         stop = self._lost(run) or self.cost().limit(self.budget, self.course.stages)
         stop = stop or refine(self, run, self.course)
         # Later levels were compared.
         return self._looked_back(stop) if self.level == 0 and stop.reason is not Reason.INTERRUPTED else stop
+
+    def _first_fineness(self, design: Design) -> float:
+        """Return the fineness of the first features; waves are to resolve half the digits of initial values."""
+        fineness = 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
+        system = self.system(design, fineness)
+        while isinstance(system, Waves) and system.missed > self.tol**MOST:
+            if SETTINGS.times * system.iteration > MOST * self.allowed:
+                break
+            fineness *= SETTINGS.finer[0]
+            system = self.system(design, fineness)
+        return fineness
 
     def compare(self, here: Run) -> Pair:
         """Follow the solution on finer features, or on others where it turned out to be steeper."""
@@ -129,8 +142,13 @@ class RefinementInTime:
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
         # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
         known = min(apart / self.apart, FALLS) if np.isfinite(self.apart) else MOST
-        self.apart = max(apart, 1e-300)
-        return Pair(here, before, finer, extrapolated(apart, self.residuals[-1] / max(before, 1e-300), known))
+        self.apart, fall = max(apart, 1e-300), self.residuals[-1] / max(before, 1e-300)
+        estimate = extrapolated(apart, fall, known)
+        # Where waves resolve a solution, errors fall like residuals; one comparison vouches for two digits.
+        left = apart * max(fall, SLIGHT) / (1.0 - fall) if finer.on_waves and fall <= NEGLIGIBLE else np.inf
+        if estimate > self.tol >= left:
+            return Pair(finer, self.residuals[-1], None, left, here)
+        return Pair(here, before, finer, estimate)
 
     def _next(self, here: Run) -> tuple[Design, float]:
         """Return finer features, or others for a solution that turned out to be steeper."""
@@ -173,7 +191,9 @@ class RefinementInTime:
         last = np.inf
         for _ in range(SETTINGS.rounds):
             assert design.monitor is not None
-            places, share = misfit(self.system(design, 1.0))
+            system = self.system(design, 1.0)
+            assert isinstance(system, Galerkin)
+            places, share = misfit(system)
             # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
             order, total = np.argsort(share)[::-1], float(share.sum())
             missed = order[: int(np.searchsorted(np.cumsum(share[order]), (1.0 - NEGLIGIBLE) * total)) + 1]
@@ -219,9 +239,9 @@ class RefinementInTime:
 
     def _cost(self) -> Cost:
         run, growth = self.runs[-1], self._growth()
-        work = growth ** (3 * max(run.design.dimension, 1)) * run.operations
+        work = growth ** ((1 if run.on_waves else 3) * max(run.design.dimension, 1)) * run.operations
         finer = growth**run.design.dimension
-        memory = 8.0 * SETTINGS.matrices * len(run.rule.weights) * run.network.features * finer**2
+        memory = 8.0 * SETTINGS.matrices * run.numbers * (finer if run.on_waves else finer**2)
         return Cost("finer features", work, memory, MOST)
 
     def finer(self, found: Pair) -> Run:
@@ -266,17 +286,18 @@ class RefinementInTime:
         self.budget.spend(run.operations)
         return run
 
-    def system(self, design: Design, fineness: float) -> Galerkin:
+    def system(self, design: Design, fineness: float) -> Galerkin | Waves:
         """Return the evolution on features of a design and a fineness; the last one is kept."""
         key = (self.evolution, design, fineness)
         if self._system is None or self._system[0] != key:
             rng = np.random.default_rng((self.seed, int(1000 * fineness)))
-            self._system = key, system_of(self.evolution, design, fineness, rng)
+            self._system = key, system_of(self.evolution, design, fineness, rng, plain=self.plain)
         return self._system[1]
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
-        growth = self.runs[-1].design.of_dimension(SETTINGS.finer)
+        run = self.runs[-1]
+        growth = SETTINGS.finer[0] if run.on_waves else run.design.of_dimension(SETTINGS.finer)
         if not self.course.comparisons or len(self.residuals) < 2:
             return growth
         before, now = self.residuals[-2:]
@@ -334,7 +355,7 @@ class RefinementInTime:
         """Return the status, the estimated error and the message of a solve."""
         flaw = self.evolution.lacks
         if not flaw and not np.isfinite(estimate) and (lost := self._blown_up()):
-            remedy = "The solution that is returned holds until then. End earlier, or check signs and initial values."
+            remedy = "The returned solution is valid until then. End earlier, or check signs and initial values."
             flaw = f"{lost} {remedy}"
         if not flaw and stop.reason is Reason.TOLERANCE and (unmet := self._unmet(solution)):
             estimate, (missed, flaw) = 1.0, unmet
@@ -351,7 +372,7 @@ class RefinementInTime:
             clash = clash_beyond(statement, solution)
             flaw, missed = "" if clash is None else clash.in_words(solution, self.tol), relative_miss(finer, statement)
             if flaw or missed > max(PLAIN, 10.0 * self.tol):
-                return f"The solution meets all conditions but {statement.name}, which it misses by {missed:.1g}.", flaw
+                return f"The solution meets all conditions except {statement.name}, missed by {missed:.1g}.", flaw
         return None
 
 

@@ -43,13 +43,13 @@ class AlikeParts:
         """The matrix from values at the points of a part to weights, transposed."""
         zero, part = (0,) * self.layout.reference.dimension, self.parts[0]
         roots = np.sqrt(part.weights)[:, None]
-        nodes = roots * self.layout.nodes(part, part.points, [zero])[zero]
+        nodes = roots * self.layout.functions_at(part, part.points, [zero])[zero]
         return np.asarray((np.linalg.pinv(nodes, rcond=SMALLEST) * roots.T).T)
 
     def values(self, weights: FloatArray, slots: Sequence[tuple[int, MultiIndex]]) -> list[FloatArray]:
         """Return derivatives of fields at all points, from weights of shape (times, parts, fields, functions)."""
         own = weights[:, list(self.numbers)]
-        nodes = self.layout.nodes(self.parts[0], self.parts[0].points, list({index for _, index in slots}))
+        nodes = self.layout.functions_at(self.parts[0], self.parts[0].points, list({index for _, index in slots}))
         found = []
         for number, index in slots:
             scales = np.array([power(part.half, index) for part in self.parts])

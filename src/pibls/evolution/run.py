@@ -28,9 +28,10 @@ from pibls.evolution.radau import (
     node_times,
     times_within,
 )
+from pibls.evolution.waves import Waves, embedded, suits_waves
 from pibls.problem import OnPart, Problem, Statement
 from pibls.quadrature.roots import climbed
-from pibls.refinement.standards import POINTS
+from pibls.refinement.standards import MOST, POINTS
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
@@ -50,13 +51,14 @@ class Run:
     """A solution on features of one fineness."""
 
     network: EvolvedNetwork
-    rule: QuadratureRule  # the quadrature rule it was projected with
+    rule: QuadratureRule  # the quadrature rule it was projected with; without points on waves
     # design, fineness: what the features were drawn from
     design: Design
     fineness: float
     size: int  # number of coefficients that were integrated
     operations: float  # what it took
     ended: IntegrationError | None = None  # what ended it before the last time, if anything did
+    on_waves: bool = False  # whether transforms take the place of matrices
 
     @property
     def width(self) -> int:
@@ -69,12 +71,17 @@ class Run:
         return len(self.rule.weights) if self.design.dimension else 0
 
     @property
+    def numbers(self) -> int:
+        """How many numbers the matrices have, or the solution if there are none."""
+        return self.network.coefficients.size if self.on_waves else len(self.rule.weights) * self.network.features
+
+    @property
     def reached(self) -> float:
         """The last time that was reached."""
         return float(self.network.breaks[-1])
 
 
-def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowed: float) -> Run:
+def follow(system: Galerkin | Waves, design: Design, fineness: float, tol: float, allowed: float) -> Run:
     """Solve on features of a design, with so much tolerance for the integrator, and so many operations."""
     integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
@@ -85,7 +92,11 @@ def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowe
             raise
         ended, trajectory = error, error.partial
     operations = integrator.operations + SETTINGS.times * cost.PER_CALL
-    return Run(network_of(system, trajectory), system.basis.rule, design, fineness, system.size, operations, ended)
+    if isinstance(system, Waves):
+        network, rule = system.network(trajectory), QuadratureRule(np.empty((0, design.dimension)), np.empty(0))
+    else:
+        network, rule = network_of(system, trajectory), system.basis.rule
+    return Run(network, rule, design, fineness, system.size, operations, ended, isinstance(system, Waves))
 
 
 def integrated(integrator: Integrator, last: float, breaks: FloatArray | None = None) -> Trajectory:
@@ -104,8 +115,12 @@ def network_of(system: Galerkin, trajectory: Trajectory) -> EvolvedNetwork:
     return EvolvedNetwork(basis.network, basis.transform, trajectory.breaks, expanded(system, trajectory))
 
 
-def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
-    """Return an evolution on features of a fineness."""
+def system_of(
+    evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator, *, plain: bool = False
+) -> Galerkin | Waves:
+    """Return an evolution on features of a fineness; plain ones have matrices."""
+    if suits_waves(evolution) and not plain:
+        return Waves(evolution, design.harmonics(fineness))
     if evolution.space is None:
         one = np.ones((1, 1))
         return Galerkin(
@@ -134,9 +149,25 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
     times, spans = times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
+    if fine.on_waves:
+        return _apart_on_waves(problem, coarse, fine, times, spans)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
     errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
+    return float(np.max(errors / field_scales(problem, own)))
+
+
+def _apart_on_waves(problem: Problem, coarse: Run, fine: Run, times: FloatArray, spans: FloatArray) -> float:
+    """Return the relative L2 distance of two solutions on waves, by their coefficients."""
+    squares, count = np.zeros((2, fine.network.size)), fine.network.features
+    # The mean square of all waves but the constant one is a half.
+    means = np.where(np.arange(count) == count // 2, 1.0, MOST)
+    side = round(count ** (1.0 / fine.design.dimension))
+    for time, span in zip(times, spans.tolist(), strict=True):
+        one, two = (run.network.states(time[None])[0] for run in (coarse, fine))
+        gap = two - embedded(one, side, fine.design.dimension)
+        squares += span * np.stack([np.square(gap) @ means, np.square(two) @ means])
+    errors, own = np.sqrt(squares)
     return float(np.max(errors / field_scales(problem, own)))
 
 

@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 from pibls.checks import FloatArray
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
+from pibls.evolution.galerkin import Galerkin
 from pibls.evolution.radau import STAGES, Integrator, Trajectory, guessed_stages, legendre_weights, stage_times, tableau
 
 
@@ -22,17 +23,18 @@ def sensitivities(
     a trajectory, and sides.
     """
     pieces: list[FloatArray] = []
-    before = 0.0
+    before, system = 0.0, integrator.field
+    assert isinstance(system, Galerkin)
     for time, h in zip(course.breaks[:-1].tolist(), np.diff(course.breaks).tolist(), strict=True):
         times = stage_times(time, h)
         y = pieces[-1].sum(axis=0) if pieces else start
         # The course is known: midway, the Jacobian is nearest to all that a step meets.
         midway = time + h / 2
-        integrator.factorise(h, integrator.field.jacobian(midway, course(np.array([midway]))[0]))
+        integrator.factorise(h, system.jacobian(midway, course(np.array([midway]))[0]))
         integrator.operations += integrator.field.costs[1] + cost.PER_CALL
         guess = guessed_stages((before, pieces[-1]) if pieces else None, h, y) - y
         acting, states = forces(times), course(times)
-        stages = _iterated(integrator, h, y, guess, integrator.field.tangent(times, states), acting)
+        stages = _iterated(integrator, h, y, guess, system.tangent(times, states), acting)
         stages = _at_once(integrator, h, y, times, states, acting) if stages is None else stages
         before = h
         pieces.append(np.tensordot(legendre_weights(), np.concatenate([y[None], stages]), axes=1))
@@ -73,7 +75,9 @@ def _at_once(
 ) -> FloatArray:
     """Return the stages of the linearised equation, each with a Jacobian of its own."""
     _, values, vectors, inverse = tableau()
-    slopes = [integrator.field.jacobian(time, state) for time, state in zip(times, states, strict=True)]
+    system = integrator.field
+    assert isinstance(system, Galerkin)
+    slopes = [system.jacobian(time, state) for time, state in zip(times, states, strict=True)]
     matrix = np.kron(np.real(vectors * values @ inverse) / h, np.eye(len(y))) - block_diag(*slopes)
     integrator.operations += (
         STAGES * integrator.field.costs[1] + cost.dense(2.0 / 3.0 * len(matrix) ** 3) + cost.PER_CALL

@@ -11,11 +11,11 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
-from pibls.cells.evaluation import Sources, Stated
+from pibls.cells.evaluation import PlacedStatement, Sources
 from pibls.cells.iterate import NewtonFitter
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared, network_of
+from pibls.cells.outcome import Comparison, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
@@ -53,7 +53,7 @@ class CellResponse:
         sides, fields = 1 + len(next(iter(self.fit.columns.values()))), len(self.layout.problem.field_names)
         found = {index: np.empty((len(X), sides, fields)) for index in wanted}
         for part, rows in self.forward.located(X):
-            nodes = self.layout.nodes(part, X[rows], wanted)
+            nodes = self.layout.functions_at(part, X[rows], wanted)
             weights = np.concatenate([self.fit.weights[part][None], self.fit.columns[part]])
             for index in wanted:
                 scale = float(np.prod(part.half ** np.array(index)))
@@ -89,7 +89,7 @@ class CellForward(Forward):
         share: float = 1.0,
     ) -> CellForward:
         """Solve at some values of the unknowns, with a share of the remaining budget; keep the tree."""
-        problem, found = parametric.at(vector), list[Compared]()
+        problem, found = parametric.at(vector), list[Comparison]()
 
         def keep(_: Solution, loop: Loop) -> tuple[str, str]:
             assert loop.reported is not None
@@ -140,7 +140,7 @@ class CellForward(Forward):
         solver = self._noted(TreeSolver(rows))
         try:
             fit = solver.solve(self.root)
-            return fit if sources is None else replace(fit, columns=solver.again(sources(fit)).columns)
+            return fit if sources is None else replace(fit, columns=solver.solve_for(sources(fit)).columns)
         finally:
             self.budget.spend(solver.flops)
 
@@ -187,7 +187,7 @@ class CellForward(Forward):
             known |= {id(own): form for own, form in fluxes if form is not None}
         state = TreeState(layout, weights)
 
-        def columns(own: Stated, part: CellPart) -> FloatArray:
+        def columns(own: PlacedStatement, part: CellPart) -> FloatArray:
             X, dependence = own.points, self.parametric.dependence(known[id(own.statement.form)])
             values = dependence.values(X, state(part, X, dependence.wanted), vector)
             return dependence.slopes(X, own.normals, values)
@@ -289,7 +289,7 @@ class OpenBoundary(CellForward):
         measured = layout.problem.statements[-len(sets) :]
         places = {id(s): span for s, (_, span) in zip(measured, sets, strict=True)}
 
-        def columns(own: Stated, part: CellPart) -> FloatArray:
+        def columns(own: PlacedStatement, part: CellPart) -> FloatArray:
             if id(own.statement) not in places:
                 return np.zeros((len(own.points), SETTINGS.probes))
             assert isinstance(own.statement.place, AtPoints)

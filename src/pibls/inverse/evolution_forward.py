@@ -99,10 +99,11 @@ class EvolutionForward(Forward):
         if reason := open_to_flow(evolution, seed):
             return Unsuitable(reason)
         with blas_threads(most=1):
-            lines = RefinementInTime(evolution, tol, seed, budget.part(share), lambda *_: None)
+            lines = RefinementInTime(evolution, tol, seed, budget.part(share), lambda *_: None, plain=True)
             solution = lines.run()
         run = lines.chosen.run
         system = lines.system(run.design, run.fineness)
+        assert isinstance(system, Galerkin)
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below

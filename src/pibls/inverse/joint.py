@@ -21,7 +21,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import UNDETERMINED, Loop
-from pibls.cells.outcome import Compared, solution_of
+from pibls.cells.outcome import Comparison, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
@@ -150,7 +150,7 @@ class Joint:
         vector = self.coordinates.vector(point)
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first))
-        found = Compared(fit, layout, fit, layout, self.error, 1.0)
+        found = Comparison(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
         made = (parametric, start, vector, self.error, self.budget, layout, root)
         return OpenBoundary(*made, first=first, solvers=self._solvers)
@@ -199,7 +199,7 @@ class Joint:
             for (s, span), own in zip(plain.sets, learned.tolist(), strict=True)
         ]
 
-    def _learn(self, found: Compared) -> None:
+    def _learn(self, found: Comparison) -> None:
         """Learn the noise from the last tree."""
         descent, noise = self.reached[found.better], self._looks_like_noise(found.better)
         measurements = self.measurements(descent.forward)
@@ -221,18 +221,18 @@ class Joint:
             [chance_of(s, scaled[span], leverage[span]) >= SETTINGS.chance for s, span in measurements.sets]
         )
 
-    def is_enough(self, found: Compared, tol: float) -> bool:
+    def is_enough(self, found: Comparison, tol: float) -> bool:
         """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
         self._learn(found)
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
-    def _is_settled(self, found: Compared) -> bool:
+    def _is_settled(self, found: Comparison) -> bool:
         if (np.abs(self._shift(found, found.better)) > SETTINGS.settled * self._deviations(found.better)).any():
             return False
         best, beyond = self._stricter(found)
         return bool((np.abs(self._shift(best, beyond)) <= SETTINGS.settled * self._deviations(best.better)).all())
 
-    def _shift(self, found: Compared, beyond: Fit) -> FloatArray:
+    def _shift(self, found: Comparison, beyond: Fit) -> FloatArray:
         """Return how far numbers are from those on a coarser tree, or from others on the same one, if that is more."""
         here, *others = (self.reached[own].place.point for own in (found.better, found.fit, beyond))
         one, two = (other - here for other in others)
@@ -244,7 +244,7 @@ class Joint:
         known = [float(own.max()) for own in self._relative()]
         return max(known) if all(known) else 0.0
 
-    def _stricter(self, found: Compared) -> tuple[Compared, Fit]:
+    def _stricter(self, found: Comparison) -> tuple[Comparison, Fit]:
         """Let equations count more as long as residuals look like noise and numbers are known better by that.
 
         Return a comparison with the last such fields, and those where equations count still more: numbers should not
@@ -279,7 +279,7 @@ class Joint:
         assert isinstance(window, OpenBoundary)
         return window
 
-    def verdict(self, found: Compared, loop: Loop, tol: float) -> Solution:
+    def verdict(self, found: Comparison, loop: Loop, tol: float) -> Solution:
         """Return the finer one of two solutions, with the numbers, and how uncertain both are."""
         found, beyond = self._stricter(found)
         solution = loop.solution(found.swapped, found.estimate, Status.FITTED, "")
@@ -324,7 +324,7 @@ def _split(marker: ErrorMarking, fit: Fit, sizes: FloatArray, most: float) -> tu
     return refined(fit.root, splits), min(held / ((1.0 - SLIGHT) * total), 1.0) if total > 0 else 1.0
 
 
-def _chosen(every: list[Compared]) -> Compared:
+def _chosen(every: list[Comparison]) -> Comparison:
     """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
 
     More cells would follow measurements against equations, and not show that they contradict each other.
@@ -353,7 +353,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, SETTINGS.coarse)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    course: Course[Compared] = Course(budget, WINDOWS, report)
+    course: Course[Comparison] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SLIGHT, budget=budget.left), None)
     loop.sensitivities.append(joint.sensitivity())

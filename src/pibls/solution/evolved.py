@@ -33,7 +33,8 @@ class EvolvedNetwork:
     """
 
     space: BroadNetwork | None  # the features; None for ordinary differential equations
-    transform: FloatArray  # combinations of features that the coefficients belong to, (features, m)
+    # combinations of features that the coefficients belong to, (features, m), or a factor for each feature
+    transform: FloatArray
     breaks: FloatArray  # where the pieces in time begin, and where the last one ends, (k + 1,)
     coefficients: FloatArray  # Legendre coefficients of every piece, (k, degree + 1, fields, m)
     # of features that travel round a periodic interval: their velocity, and the interval's start and length
@@ -44,7 +45,8 @@ class EvolvedNetwork:
         fits = (
             self.coefficients.ndim == 4
             and self.breaks.shape == (pieces[0] + 1,)
-            and self.transform.shape == (nodes, pieces[-1])
+            and self.transform.shape in {(nodes, pieces[-1]), (pieces[-1],)}
+            and len(self.transform) == nodes
             and is_increasing(self.breaks)
             and (self.frame is None or (len(self.frame) == 3 and self.dimension == 2 and self.frame[2] > 0))
         )
@@ -113,6 +115,8 @@ class EvolvedNetwork:
         if self.space is None:
             return {index: np.ones((len(X), 1)) for index in multi_indices}
         nodes = self.space.evaluate(X, multi_indices)
+        if self.transform.ndim == 1:
+            return {index: nodes[index] * self.transform for index in multi_indices}
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
     def _combined(self, functions: FloatArray, places: IntArray, times: FloatArray, order: int) -> FloatArray:

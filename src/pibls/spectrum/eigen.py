@@ -14,7 +14,7 @@ from pibls.cells.error_marking import ErrorMarking, Mark
 from pibls.cells.fitters import LinearFitter, highest_degree
 from pibls.cells.grading import approached
 from pibls.cells.linear import start_of
-from pibls.cells.outcome import Compared, solution_of
+from pibls.cells.outcome import Comparison, solution_of
 from pibls.cells.prices import is_cheaper_richer, room
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, refined
@@ -348,7 +348,7 @@ def _told(search: EigenSearch, found: _ComparedModes, stop: Stop, *, lowest: boo
     solutions, imaginary, apart = [], [], _apart(found, search.tol * float(np.abs(values - search.shift).max()))
     for number in order.tolist():
         layout, error = found.better.layout.restated(search.pencil.at(float(values[number].real))), float(apart[number])
-        compared = (Compared(own, layout, own, layout, error, 1.0) for own in found.better.one(number))
+        compared = (Comparison(own, layout, own, layout, error, 1.0) for own in found.better.one(number))
         made = [replace(solution_of(own, error, status, message, search.seed), richer=None) for own in compared]
         solutions.append(made[0])
         imaginary.append(made[1] if values[number].imag and not search.pencil.is_complex else None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.evaluation import Stated
+from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
@@ -133,14 +133,14 @@ class _Arnoldi:
         phases = rng.uniform(0.0, 2.0 * np.pi, count)
         signs = {id(s.form): rng.standard_normal(count) for s in layout.problem.statements}
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             held = signs.get(id(own.statement.form))
             if held is None:
                 return np.zeros((len(own.points), count + self._known(near)))
             waves = held * np.sin((own.points - low) / size @ turns + phases)
             return np.hstack([waves, *([] if near is None else [self._seen(near, own, part)])])
 
-        found = self.stacked(self.linear.solver.again(sources).columns)
+        found = self.stacked(self.linear.solver.solve_for(sources).columns)
         self._spend(count + self._known(near))
         return self.whole(self._doubled(found, np.zeros_like(found)))
 
@@ -156,7 +156,7 @@ class _Arnoldi:
     def _known(self, near: Modes | None) -> int:
         return 0 if near is None else near.network.size // self.fields
 
-    def _seen(self, near: Modes, own: Stated, part: CellPart) -> FloatArray:
+    def _seen(self, near: Modes, own: PlacedStatement, part: CellPart) -> FloatArray:
         """Return the terms of a statement with the eigenvalue, for functions on another tree, as columns."""
         _, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
         terms = once or twice
@@ -189,7 +189,7 @@ class _Arnoldi:
         """
         layout, fields = self.linear.layout, self.fields
 
-        def sources(own: Stated, part: CellPart) -> FloatArray:
+        def sources(own: PlacedStatement, part: CellPart) -> FloatArray:
             plain, once, twice = self.coefficients.get(id(own.statement.form), ({}, {}, {}))
             every = functions[:, self.numbers[part]]
             here = every[:, :fields]
@@ -202,7 +202,7 @@ class _Arnoldi:
             return np.hstack([found, -whole - self.shift**2 * applied(layout, own, part, twice, here)])
 
         self._spend(len(functions) * (1 + back))
-        return self.linear.solver.again(sources)
+        return self.linear.solver.solve_for(sources)
 
     def residual(self, values: Any, functions: Any) -> tuple[dict[CellPart, FloatArray], Any]:
         """Return the residuals that eigenfunctions of size one leave in the rows of every part, and their rounding.
@@ -248,7 +248,7 @@ class _Arnoldi:
         layout = self.linear.layout
         zero = (0,) * layout.reference.dimension
         for part in parts:
-            yield part, functions[:, self.numbers[part]] @ layout.nodes(part, part.points, [zero])[zero].T
+            yield part, functions[:, self.numbers[part]] @ layout.functions_at(part, part.points, [zero])[zero].T
 
 
 def modes_of(

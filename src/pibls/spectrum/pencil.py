@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.cells.evaluation import Stated, power
+from pibls.cells.evaluation import PlacedStatement, power
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.checks import FloatArray, shorten
@@ -156,13 +156,15 @@ class Pencil:
         }
 
 
-def applied(layout: Layout, own: Stated, part: CellPart, terms: dict[Any, Function], weights: FloatArray) -> FloatArray:
+def applied(
+    layout: Layout, own: PlacedStatement, part: CellPart, terms: dict[Any, Function], weights: FloatArray
+) -> FloatArray:
     """Return a differential form of fields at the points of a statement, one column for each of the given weights."""
     found = np.zeros((len(own.points), len(weights)))
     if not terms:
         return found
     indices: list[MultiIndex] = list(dict.fromkeys(index for _, index in terms))
-    nodes = layout.nodes(part, own.points, indices)
+    nodes = layout.functions_at(part, own.points, indices)
     for (number, index), coefficient in terms.items():
         values = nodes[index] @ (weights[:, number].T / power(part.half, index))
         found += coefficient(own.points, own.normals)[:, None] * values

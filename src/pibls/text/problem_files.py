@@ -228,8 +228,8 @@ def read_names(table: Table, given: Mapping[str, str] = MappingProxyType({})) ->
         value = _given(label, given, names.plain) or read_expression(parameters.text(label), names.plain)
         names = declared(names, label, value)
     if strange := sorted(set(given) - set(parameters.data)):
-        has = f"are {', '.join(parameters.data)}" if parameters.data else "are none: it has no table [parameters]"
-        raise InputError(f"The problem file has no parameter {shorten(strange[0])}; its parameters {has}.")
+        has = f"its parameters are {', '.join(parameters.data)}" if parameters.data else "it has no table [parameters]"
+        raise InputError(f"The problem file has no parameter {shorten(strange[0])}; {has}.")
     return names
 
 

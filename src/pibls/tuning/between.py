@@ -19,7 +19,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared, field_sizes
+from pibls.cells.outcome import Comparison, field_sizes
 from pibls.cells.overlay import Overlay, distances
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
@@ -46,7 +46,7 @@ class _Kept:
     """Solutions on both trees for one value of the parameter."""
 
     value: float
-    found: Compared
+    found: Comparison
 
     @property
     def fits(self) -> tuple[Fit, Fit]:
@@ -141,7 +141,7 @@ class Between:
             value = (value + nearest) / 2 if (nearest < value) == (self.start < value) else value
         self.values = self.values[self.values < value if self.start < value else self.values > value]
 
-    def _solved(self, value: float) -> Compared | None:
+    def _solved(self, value: float) -> Comparison | None:
         """Return the solutions on both trees for a value of the parameter; None if there are none."""
         assert self.prepared.comparison is not None
         old, _ = self.prepared.comparison
@@ -160,9 +160,9 @@ class Between:
         found = replace(old, fit=fit, fit_layout=one, better=better, better_layout=two, sensitivity=sensitivity)
         return self._judged(found, distances(one, fit, two, better))[1]
 
-    def _judged(self, found: Compared, gaps: tuple[FloatArray, ...]) -> tuple[Loop, Compared]:
+    def _judged(self, found: Comparison, gaps: tuple[FloatArray, ...]) -> tuple[Loop, Comparison]:
         """Return the comparison of two solutions with its estimate, from their distance."""
-        course: Course[Compared] = Course(Budget.of(self.prepared.budget), TREES, lambda *_: None)
+        course: Course[Comparison] = Course(Budget.of(self.prepared.budget), TREES, lambda *_: None)
         fitter = LinearFitter(TreeSolver(Rows(found.fit_layout)), course.budget)
         loop = Loop(fitter, self.prepared.tol, course, self.prepared.seed)
         made = loop.restated(found, gaps)
@@ -197,7 +197,7 @@ class Between:
         fits = self._curve.at(value)
         nearest = min(self.kept, key=lambda own: abs(own.value - value)).found
         layouts = old.fit_layout.restated(problem), old.better_layout.restated(problem)
-        found = Compared(fits[0], layouts[0], fits[1], layouts[1], 0.0, nearest.sensitivity, old.extrapolation)
+        found = Comparison(fits[0], layouts[0], fits[1], layouts[1], 0.0, nearest.sensitivity, old.extrapolation)
         loop, made = self._judged(found, self._overlay.distances(*fits))
         if not made.estimate <= self.goal:
             return None

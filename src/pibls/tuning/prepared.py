@@ -19,7 +19,7 @@ from pibls.cells.data_roughness import AT_ONCE
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Comparison
 from pibls.cells.prepared_tree import PreparedPair
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
@@ -63,7 +63,7 @@ class Prepared:
     tol: float
     seed: int
     budget: float
-    comparison: tuple[Compared, LinearFitter] | None
+    comparison: tuple[Comparison, LinearFitter] | None
 
     def solve(
         self,
@@ -231,8 +231,8 @@ class Prepared:
         found = trees.found
         own, layout = found.fit_layout.restated(problem), found.better_layout.restated(problem)
         # Scales of rows depend on coefficients alone.
-        rows = Rows(own, _balances=trees.pair.one.solver.rows._balances)
-        course: Course[Compared] = Course(Budget.of(self.budget), TREES, lambda *_: None)
+        rows = Rows(own, _scales=trees.pair.one.solver.rows._scales)
+        course: Course[Comparison] = Course(Budget.of(self.budget), TREES, lambda *_: None)
         data = DataRefinement(rows, frozenset(id(form) for form in changed.values()))
         loop = Loop(trees.fitter, self.tol, course, self.seed, data)
         made = loop.restated(replace(found, fit=fit, fit_layout=own, better=other, better_layout=layout), gaps)
@@ -287,12 +287,12 @@ class _Miss(Enum):
 class _Trees(NamedTuple):
     """Two trees that were compared, with the fitter that has their factors, prepared for other sources."""
 
-    found: Compared
+    found: Comparison
     fitter: LinearFitter
     pair: PreparedPair
 
     @classmethod
-    def of(cls, found: Compared, fitter: LinearFitter, tol: float) -> _Trees:
+    def of(cls, found: Comparison, fitter: LinearFitter, tol: float) -> _Trees:
         """Prepare the trees of a comparison."""
         return cls(found, fitter, PreparedPair.of(found, fitter, tol))
 
@@ -332,9 +332,9 @@ def prepare(problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float
 
 def _solved(
     problem: Problem, tol: float, budget: Budget, seed: int, start: Start
-) -> tuple[Solution, tuple[Compared, LinearFitter] | None]:
+) -> tuple[Solution, tuple[Comparison, LinearFitter] | None]:
     """Return the solution of a problem, and the comparison behind it with the fitter; None if it is in doubt."""
-    found: list[tuple[Compared, LinearFitter]] = []
+    found: list[tuple[Comparison, LinearFitter]] = []
 
     def noted(solution: Solution, loop: Loop) -> tuple[str, str]:
         assert loop.reported is not None

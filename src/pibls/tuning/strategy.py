@@ -13,7 +13,7 @@ from pibls.cells import suits_cells
 from pibls.cells.along_characteristics import solve_along_characteristics
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
-from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines, suits_stages
+from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines, suits_stages, suits_waves
 from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
@@ -99,7 +99,9 @@ class Strategy:
             if both and stages:
                 # Broad features are cheap where a few resolve the solution; cells in space resolve it in any case.
                 before = self.budget.operations
-                quick = self._by_lines(NEGLIGIBLE, stages=False)
+                found = find_evolution(problem)
+                cheap = isinstance(found, Evolution) and suits_waves(found)
+                quick = self._by_lines(MOST if cheap else NEGLIGIBLE, stages=False)
                 if isinstance(quick, Solution) and _is_limited(quick):
                     spent, room = self.budget.operations - before, RATE * self.budget.left
                     # Cells are factorised again and again where an equation is not linear.
@@ -183,7 +185,7 @@ class Strategy:
         except PiblsError as error:
             words = f"{doing} failed as well: {error}"
         except KeyboardInterrupt as stop:
-            words = f"{doing} came to no end. {in_words(stop)}"
+            words = f"{doing} did not finish. {in_words(stop)}"
         seconds = dict(zip(names, (until, self.budget.elapsed - until), strict=True))
         return _with_words(chosen, words, seconds)
 

@@ -85,7 +85,7 @@ class Balances:
         weights = self.tests(part, part.points) * part.integrals
         return self.summed(np.stack([weights @ own for own in values], axis=1))
 
-    def scales(self, values: FloatArray) -> FloatArray:
+    def of_equations(self, values: FloatArray) -> FloatArray:
         """Return one value per balance from one per equation: that of a moment is the smaller one of its forces."""
         return np.asarray([*values, *(min(values[i], values[j]) for _, (i, j) in self.turns)])
 

@@ -9,15 +9,23 @@ terms is largest; the units make every assigned term one and no other term large
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 
-__all__ = ["balanced"]
+__all__ = ["Scales", "scales_of"]
 
 
-def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+class Scales(NamedTuple):
+    """A factor per equation, and a unit per field."""
+
+    factors: FloatArray
+    units: FloatArray
+
+
+def scales_of(sizes: FloatArray, orders: FloatArray) -> Scales:
     """Return a factor per equation and a unit per field.
 
     Parameters
@@ -32,8 +40,8 @@ def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatAr
     Stokes flow, ν = 1, on a cell with h = 0.1: the unit of pressure is 1/h, the factor of the mass balance is h.
 
     >>> sizes = np.array([[100.0, 0.0, 10.0], [0.0, 100.0, 10.0], [10.0, 10.0, 0.0]])
-    >>> rows, units = balanced(sizes, np.array([2, 2, 1]))
-    >>> rows.round(6).tolist(), units.round(6).tolist()
+    >>> factors, units = scales_of(sizes, np.array([2, 2, 1]))
+    >>> factors.round(6).tolist(), units.round(6).tolist()
     ([0.01, 0.01, 0.1], [1.0, 1.0, 10.0])
     """
     equations, fields = sizes.shape
@@ -47,7 +55,7 @@ def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatAr
         if (sizes[rows, columns] > 0).all():
             units = np.exp(_potentials(logs, sizes > 0, columns, matched, orders))
     largest = (sizes * units).max(axis=1)
-    return 1.0 / np.where(largest > 0, largest, 1.0), units
+    return Scales(1.0 / np.where(largest > 0, largest, 1.0), units)
 
 
 def _potentials(
