@@ -64,7 +64,7 @@ class Loop:
     _enriched: float | None = None  # estimate before the cells became richer
     _smooth: int = 0  # number of consecutive smooth solutions
     _doubtful: int = 0  # number of consecutive trees without a solution
-    _early: Solution | None = None  # what was said where nothing of a sensitive solution was known after two trees
+    _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
         """Refine from the solution on a first tree; on an interrupt, return the best solution so far."""
