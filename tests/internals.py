@@ -153,6 +153,7 @@ NAMES = {
     "pibls.solvers.mixing": "Mixing hartley",
     "pibls.solvers.rotations": "Rotations",
     "pibls.spectrum.eigen": "EigenSearch",
+    "pibls.studio.cards": "to_click",
     "pibls.studio.condition_edits": "attached named_part with_condition",
     "pibls.studio.crew": "Allowance Crew",
     "pibls.studio.doorkeeper": "Doorkeeper",

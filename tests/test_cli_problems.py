@@ -274,11 +274,17 @@ def test_list_can_be_narrowed():
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_starter_is_read_commented_and_solved(kind, here):
-    call("new", kind)
+    said = call("new", kind).stdout
     text = (here / f"{kind}.toml").read_text()
     assert text == starter(kind)
     assert text.startswith("# ")
     assert tomllib.loads(text)["title"]
+    if "\neigenvalue" in text:
+        assert f"pibls eigen {kind}.toml" in said
+        assert call_json("eigen", f"{kind}.toml", "--number", "1")["eigenvalues"][0]["real"] == pytest.approx(
+            5.7831860, rel=1e-6
+        )
+        return
     record = call_json("solve", f"{kind}.toml")
     assert record["status"] == "converged"
     assert record["error_estimate"] <= record["tol"]

@@ -195,7 +195,7 @@ def test_a_worker_killed_at_any_moment_never_costs_the_answer(client, monkeypatc
     rows, root = tree_of(PROBLEMS["varying"](), most=48)
     near = TreeSolver(rows).solve(root)
     do, killed = ClusterWorkers.do, set()
-    for moment in ("made", "told", "risen", "lowered", "weights_of"):
+    for moment in ("made", "report_of", "passed_up", "passed_down", "weights_of"):
         client.wait_for_workers(2)
         pids = client.run(os.getpid)
 

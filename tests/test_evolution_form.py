@@ -92,7 +92,7 @@ GAUGE = pb.Mean(p, 0)
         ([HEAT, sp.Eq(u.diff(t), x)], [START], "2 equations for 1 fields"),
         (HEAT, [START, pb.Condition(sp.Eq(u.diff(t) + u.diff(x), 0), on=DOMAIN.left)], "derivative in time"),
         (HEAT, [START, pb.Mean(u, 0)], "not a condition on the boundary"),
-        (HEAT, [START, pb.Dirichlet(u, 0, on=DOMAIN.final)], "given at the last time"),
+        (HEAT, [WALL, pb.Dirichlet(u, 0, on=DOMAIN.final)], "given at the last time"),
         (HEAT, [WALL, pb.Initial(u.diff(x), 1)], "does not give the initial value of one field"),
         (MIXED * (1 + u) + MIXED.diff(x, 2), [WALL, START], "depend on time or on the solution"),
         ([MIXED - v.diff(t), v.diff(t) + v.diff(t, x, 2)], [START, pb.Initial(v, 0)], "are coupled"),

@@ -100,7 +100,10 @@ def test_a_budget_that_would_not_help_is_not_advised():
 def test_nothing_is_begun_that_memory_does_not_hold(monkeypatch):
     monkeypatch.setattr("pibls.refinement.stopping.available_memory", lambda: 2.0**30)
     stop, _ = course_of(Listed([1e-2, 1e-3], memory=2.0**31))
-    assert (stop.reason, str(stop)) == (Reason.MEMORY, "The memory limits the accuracy: level 1 would need 2 GiB.")
+    assert (stop.reason, str(stop)) == (
+        Reason.MEMORY,
+        "The memory limits the accuracy: level 1 would need 2 GiB. Ask for a larger tol, or give more memory.",
+    )
     assert Cost("half", 0.0, 2.0**30, share=0.4).limit(Budget(1.0), []).reason is Reason.MEMORY
     assert Cost("all", 0.0, 2.0**30).limit(Budget(1.0), []) is None
 

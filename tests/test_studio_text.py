@@ -61,6 +61,21 @@ def test_a_new_name_of_an_unknown_goes_through_all_formulas():
         assert tomllib.loads(with_unknowns(text, "unknowns", [taken]))["equations"] == tomllib.loads(text)["equations"]
 
 
+def test_a_condition_on_one_field_leaves_those_of_others_on_an_edge():
+    text = (ROOT / "cli" / "starters" / "body.toml").read_text(encoding="utf-8")
+    edges = ["left", "right", "bottom", "top", "front", "back"]
+    made = with_condition(text, {"kind": "dirichlet", "u": "w", "value": 1}, "right", edges, "w")
+    held = tomllib.loads(made)["conditions"]
+    assert [own.get("equation", own.get("u")) for own in held if "right" in own["on"]] == [
+        "flux(u) = 0",
+        "flux(v) = 0",
+        "w",
+    ]
+    made = attached(text, 4, "left", edges, "u")
+    held = tomllib.loads(made)["conditions"]
+    assert [own.get("equation", own.get("u")) for own in held if "left" in own["on"]] == ["u", "w", "flux(v) = 0"]
+
+
 def test_conditions_keep_their_unknown_when_another_one_comes():
     made = tomllib.loads(with_unknowns(PLATE, "unknowns", ["T", "p"]))
     assert [own["u"] for own in made["conditions"]] == ["T"] * 3

@@ -17,7 +17,19 @@ import numpy as np
 import pytest
 
 import pibls as pb
-from internals import Allowance, Crew, History, Inbox, Move, Session, Workbench, step_ahead, with_value, without
+from internals import (
+    Allowance,
+    Crew,
+    History,
+    Inbox,
+    Move,
+    Session,
+    Workbench,
+    step_ahead,
+    to_click,
+    with_value,
+    without,
+)
 from pibls.errors import DeadlineError, InputError, ResourceError
 
 pytest.importorskip("latex2mathml", reason="formulas are typeset by pibls[studio]")
@@ -108,6 +120,13 @@ def test_words_say_what_a_page_offers(loop, session):
     missing = f'{MEMBRANE}[[conditions]]\nkind = "observation"\nfile = "data.csv"\n'
     assert "no file data.csv here yet. Open it, or drop it" in read(loop, session, missing)["error"]["message"]
     assert read(loop, session, MEMBRANE)["unknowns"] == ["unknowns", "u"]
+    body = (Path(pb.__file__).parent / "cli" / "starters" / "body.toml").read_text(encoding="utf-8")
+    assert read(loop, session, body)["problem"]["flows"] == ["u", "v", "w"]
+
+
+def test_a_larger_budget_is_asked_for_as_a_page_can_give_it():
+    words = "The budget limits the accuracy. Give a larger budget, such as budget=100."
+    assert to_click(words).endswith("such as budget = 100 below [solve] in the file.")
 
 
 def test_names_of_several_letters_are_typeset_as_words(loop, session):

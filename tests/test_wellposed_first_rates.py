@@ -66,3 +66,44 @@ def test_a_rate_of_which_counting_cannot_tell_is_compared_with_the_solution() ->
     conditions = [Dirichlet(u, 0, on=ROD.right), pb.Neumann(u, 0, on=ROD.left), Initial(u, given)]
     problem = Problem(sp.Eq(u.diff(t), u.diff(x, 2)), ROD * UNIT, [*conditions, Initial(u.diff(t, 2), 5)])
     assert pb.solve(problem, progress=False, tol=1e-3).status == "ill-posed"
+
+
+@pytest.mark.parametrize(("share", "status"), [(1, "converged"), (sp.Rational(1001, 1000), "ill-posed")])
+def test_values_at_the_last_time_are_compared_with_what_initial_values_determine(share: sp.Expr, status: str) -> None:
+    domain = ROD * UNIT
+    conditions = [
+        Dirichlet(u, 0),
+        Initial(u, WAVE),
+        Initial(u.diff(t), 0),
+        Dirichlet(u, -share * WAVE, on=domain.final),
+    ]
+    solution = pb.solve(Problem(sp.Eq(u.diff(t, 2), u.diff(x, 2)), domain, conditions), progress=False)
+    assert solution.status == status
+    if status == "ill-posed":
+        assert "one says -1.001 and the other -0.99999" in solution.diagnostics.message
+
+
+def test_values_at_both_ends_of_time_still_take_the_place_of_a_velocity() -> None:
+    domain, exact = ROD * UNIT, WAVE * sp.cos(sp.pi * t / 3)
+    conditions = [Dirichlet(u, 0), Initial(u, WAVE), Dirichlet(u, exact.subs(t, 1), on=domain.final)]
+    problem = Problem(sp.Eq(u.diff(t, 2), u.diff(x, 2) / 9), domain, conditions, exact=exact)
+    assert pb.solve(problem, progress=False).true_error() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    [Dirichlet(u, sp.Rational(1, 5), on=(0.5, 0.1)), pb.Mean(u, sp.Rational(1, 5)), Dirichlet(u, 1, on=(0.5, 1.0))],
+)
+def test_a_value_inside_beside_all_conditions_of_an_evolution_is_compared(surplus: pb.Condition | pb.Mean) -> None:
+    conditions = [Dirichlet(u, 0), Initial(u, WAVE), surplus]
+    solution = pb.solve(Problem(sp.Eq(u.diff(t), u.diff(x, 2)), ROD * UNIT, conditions), progress=False)
+    assert solution.status == "ill-posed"
+    assert "set the same quantity" in solution.diagnostics.message
+
+
+@pytest.mark.parametrize(("given", "status"), [(0, "converged"), (sp.Rational(1, 1000), "ill-posed")])
+def test_a_value_beside_slopes_all_around_and_a_mean_is_compared(given: sp.Expr, status: str) -> None:
+    v = field("v", x, y)
+    conditions = [pb.Neumann(v, 0), pb.Mean(v, 0), Dirichlet(v, given, on=(0.5, 0.5))]
+    problem = Problem(sp.Eq(-laplacian(v), sp.cos(sp.pi * x)), SQUARE, conditions)
+    assert pb.solve(problem, progress=False).status == status

@@ -1,7 +1,6 @@
 """Every error the library raises on purpose.
 
-Each message names the value that was refused, the rule it broke and what to do instead. The subclasses say where
-in the path from problem to solution the value was refused; catch :class:`PiblsError` to catch them all.
+Each message names the refused value, the rule it broke and a remedy. Catch :class:`PiblsError` to catch them all.
 """
 
 from __future__ import annotations

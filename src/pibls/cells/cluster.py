@@ -58,7 +58,7 @@ class ClusterWorkers:
         """Addresses of all workers, in order."""
         return sorted(self.client.nthreads())
 
-    def told(self, what: Any) -> Any:
+    def shared(self, what: Any) -> Any:
         """Return something as the result of a task: workers pass it on, and it is not lost with any of them."""
         return self.client.submit(_same, what, pure=False)
 
@@ -133,7 +133,7 @@ class _FarTree:
     def solved(self, before: _Unknowns | None, *, zero: bool = False) -> _Unknowns:
         """Return the unknowns for the right-hand sides of the problem, or zero ones, corrected from those before."""
         values = self.same(None) if before is None else before.values
-        risen = self.each(subtrees.risen, values, self.same(zero))
+        risen = self.each(subtrees.passed_up, values, self.same(zero))
         return self.settled(risen, before)
 
     def settled(self, risen: list[Any], before: _Unknowns | None) -> _Unknowns:
@@ -153,7 +153,7 @@ class _FarTree:
         """Return the unknowns by back substitution, from those above the subtrees, added to those before."""
         around = [found.shared[batch][0] for batch in self.batches]
         old = self.same(None) if before is None else before.values
-        values = self.each(subtrees.lowered, risen, around, old, self.same(probing))
+        values = self.each(subtrees.passed_down, risen, around, old, self.same(probing))
         return _Unknowns(values, found.sums if before is None else found.sums + before.sums)
 
     @property
@@ -163,7 +163,7 @@ class _FarTree:
 
     def probed(self, seed: int) -> _Unknowns:
         """Return the unknowns for random right-hand sides of all branches."""
-        risen = self.each(subtrees.drawn, [(seed, 5, number) for number in range(len(self.pieces))])
+        risen = self.each(subtrees.random_right_hand_sides, [(seed, 5, number) for number in range(len(self.pieces))])
         return self.lowered(risen, self.tree.probed(np.random.default_rng((seed, 5))), None, probing=True)
 
     def change(self, unknowns: _Unknowns) -> float:
@@ -187,7 +187,7 @@ class _FarTree:
 
     def iterated(self, unknowns: _Unknowns, scale: float) -> _Unknowns:
         """Return the unknowns, scaled, after a step of inverse iteration."""
-        return self.settled(self.each(subtrees.weighed, unknowns.values, self.same(scale)), None)
+        return self.settled(self.each(subtrees.functions_passed_up, unknowns.values, self.same(scale)), None)
 
     def cleared(self, unknowns: _Unknowns) -> _Unknowns:
         """Return the unknowns without the part that rows see."""
@@ -278,10 +278,10 @@ class ClusterSolver(TreeSolver):
         paths = [path for path, count in pieces.items() if count]
         self._owners = _owners(paths, pieces, workers, self._owners)
         every = {path: tuple(self.layout.parts_of(leaves(at_path(root, path)))) for path in paths}
-        recipe = crew.told(TreeRecipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
+        recipe = crew.shared(TreeRecipe(self._set(every[paths[0]][0]), splits_of(root), tuple(paths), self._rotations))
         made = [crew.do(Subtree.made, recipe, path, owner=self._owners[path]) for path in paths]
         told = crew.gathered(
-            [crew.do(subtrees.told, own, owner=self._owners[path]) for own, path in zip(made, paths, strict=True)]
+            [crew.do(subtrees.report_of, own, owner=self._owners[path]) for own, path in zip(made, paths, strict=True)]
         )
         above = Branches(self.local)
         found = [_branch(above, own, every[path]) for own, path in zip(told, paths, strict=True)]

@@ -36,7 +36,7 @@ class Cutter:
 
     tree_domain: TreeDomain
     reference: ReferenceNetwork
-    is_stable: bool = False  # whether sums over points of parts in a plane are integrals
+    is_stable: bool = False  # for steps in time: whether sums over points of parts in a plane are integrals
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
@@ -56,7 +56,7 @@ class Cutter:
             found = self._slices(cell, rules)
             slices += found
             if not found:
-                plain[cell] = rules
+                plain[cell] = self._of_conditions(rules)
         self._add_whole(plain)
         if slices:
             self._cut(slices)
@@ -77,21 +77,20 @@ class Cutter:
         return None
 
     def _slices(self, cell: Cell, rules: dict[Any, Rule]) -> list[Slice]:
-        """Return the slices into which the boundary and the interfaces cut a cell; none if it is not cut.
-
-        The outline and the interfaces are removed from the rules.
-        """
-        interfaces = [
-            interface for level in self.tree_domain.interfaces if (interface := rules.pop(level, None)) is not None
-        ]
+        """Return the slices into which the boundary and the interfaces cut a cell; none if it is not cut."""
+        interfaces = [rules[level] for level in self.tree_domain.interfaces if level in rules]
         interfaces = [interface for interface in interfaces if not on_faces(interface.points, cell).all()]
         if interfaces:
             return self._divided(cell, Rule.joined(interfaces), rules)
-        outline = rules.pop(None, None)
+        outline = rules.get(None)
         if outline is None or on_faces(outline.points, cell).all():
             return []
         within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
-        return [Slice(cell, outline, rules, int(self.tree_domain.materials(within)[0]))]
+        return [Slice(cell, outline, self._of_conditions(rules), int(self.tree_domain.materials(within)[0]))]
+
+    def _of_conditions(self, rules: dict[Any, Rule]) -> dict[Any, Rule]:
+        """Return the rules of conditions: without those of the outline and of interfaces."""
+        return {place: own for place, own in rules.items() if place not in {None, *self.tree_domain.interfaces}}
 
     def _add_whole(self, plain: dict[Cell, dict[Any, Rule]]) -> None:
         """Make a whole part of every uncut cell whose centre lies inside the domain."""
@@ -117,10 +116,10 @@ class Cutter:
         for material in np.unique(np.concatenate([above, below])).tolist():
             # In a plane, curves end at interfaces; in space, the surface beside each material is found separately.
             own = rules if len(cell.low) < 3 else self._rules([cell], material)[0]
-            own = {key: self._of_material(rule, material, step) for key, rule in own.items()}
+            own = {place: self._of_material(rule, material, step) for place, rule in own.items()}
             around = [interface.chosen(below == material), interface.chosen(above == material).flipped()]
-            around += [own.pop(None)] if None in own else []
-            found.append(Slice(cell, Rule.joined(around), own, material))
+            around += [own[None]] if None in own else []
+            found.append(Slice(cell, Rule.joined(around), self._of_conditions(own), material))
         return found
 
     def _of_material(self, rule: Rule, material: int, step: float) -> Rule:
@@ -128,7 +127,10 @@ class Cutter:
         return rule.chosen(rule.together(self.tree_domain.materials(rule.points - step * rule.normals)) == material)
 
     def _rules(self, cells: Sequence[Cell], material: int | None = None) -> list[dict[Any, Rule]]:
-        """Return boundary points of cells by place, with those of interfaces; or those beside one material only."""
+        """Return boundary points of cells by place, or those beside one material only.
+
+        A place is that of a condition, the level of an interface, or None for the whole outline.
+        """
         tiled = self.reference.dimension == 3 and self.tree_domain.is_tiled and not self.tree_domain.is_box
         beside = None if material is None else lambda X: self.tree_domain.materials(X) == material
         wanted, homes = [], []

@@ -40,7 +40,7 @@ class FaceFinder:
     tree_domain: TreeDomain
     reference: ReferenceNetwork
     cutter: Cutter
-    is_stable: bool = False  # whether traces are as rich as cells
+    is_stable: bool = False  # for steps in time: whether traces are as rich as cells
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _interface_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _nested: dict[bytes, FloatArray] = field(default_factory=dict)
@@ -85,15 +85,16 @@ class FaceFinder:
         keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
+        known = self.tree_domain.contact_ranges
         if self.reference.dimension == 2:
-            known = self.tree_domain.contact_ranges
             cut = {k: own for k, own in new.items() if k not in known and not self._is_between_whole_parts(own)}
             known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())
-        cut = {k: own for k, own in new.items() if self.reference.dimension == 3 and self._is_cut(own)}
-        self._faces.update(zip(cut, self._faces_cut_in_space(list(cut.values())), strict=True) if cut else ())
+        in_space = {k: own for k, own in new.items() if self.reference.dimension == 3 and self._is_cut(own)}
+        if in_space:
+            self._faces.update(zip(in_space, self._faces_cut_in_space(list(in_space.values())), strict=True))
         for key, contact in new.items():
-            if key not in cut:
-                self._faces[key] = self._plain_faces(contact, self.tree_domain.contact_ranges.get(key, []))
+            if key not in in_space:
+                self._faces[key] = self._plain_faces(contact, known.get(key, []))
         return [self._faces[key] for key in keys]
 
     def _is_cut(self, contact: Contact) -> bool:
@@ -117,6 +118,7 @@ class FaceFinder:
         return not all(sides) or all(own[0].whole for own in sides)
 
     def _plain_faces(self, contact: Contact, found: list[tuple[float, float]]) -> list[Face]:
+        """Return the faces of a contact: the whole one, or in a plane the given intervals inside the domain."""
         below, above = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         if not below or not above:
             return []

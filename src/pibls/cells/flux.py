@@ -26,7 +26,7 @@ from pibls.refinement.standards import SLIGHT
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
 
-__all__ = ["Fluxes"]
+__all__ = ["Fluxes", "flows_evenly"]
 
 
 @dataclass(eq=False)
@@ -293,6 +293,17 @@ class Fluxes:
 def _largest(terms: list[Term]) -> float:
     """Return the size of the largest coefficient of a derivative."""
     return max((float(np.abs(value).max()) for _, index, value in terms if any(index)), default=0.0)
+
+
+def flows_evenly(terms: list[Term], rule: Rule) -> bool:
+    """Return whether all derivatives of a condition are along the normal, with one coefficient on the piece."""
+    flow: dict[int, FloatArray] = {}
+    for number, index, value in terms:
+        if sum(index) == 1:
+            own = flow.setdefault(number, np.zeros_like(rule.normals))
+            own[:, index.index(1)] += value
+    even = all(np.allclose(own, (own * rule.normals).sum(axis=1).mean() * rule.normals) for own in flow.values())
+    return even and max(sum(index) for _, index, _ in terms) <= 1
 
 
 def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:

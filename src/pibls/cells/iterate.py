@@ -124,7 +124,7 @@ class NewtonFitter:
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> IterationResult:
-        """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
+        """Iterate from weights on a tree, with a share of the load or a multiple of the diffusion."""
         # A diverging state overflows before the iteration notices.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             iteration = _TreeIteration(self, Rows(self.layout, share=share, diffusion=diffusion), root)

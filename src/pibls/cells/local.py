@@ -80,7 +80,7 @@ class LocalSystems:
     count: int = 0
     _made: dict[CellPart, PartRows] = field(default_factory=dict)
     _frames: dict[Any, PartFrame] = field(default_factory=dict)
-    _alike: dict[Any, Any] = field(default_factory=dict)
+    _alike: dict[Any, LocalSystem] = field(default_factory=dict)  # by the keys of rows and frame
     unit: FloatArray | None = None  # of balance sums
     _last_turned: tuple[FloatArray | None, FloatArray, FloatArray] = (None, np.empty(0), np.empty(0))
 
@@ -106,20 +106,24 @@ class LocalSystems:
         self._made.update(zip(unmade, self.rows.assembled(unmade), strict=True))
         ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
         frames = self._framed(ordered)
-        alike, new = dict[CellPart, Any](), dict[PartFrame, list[CellPart]]()
-        for part, (key, _) in ordered.items():
-            rows = self._made[part].key
-            alike[part] = part if key is None or rows is None else (rows, key)
-            if alike[part] not in self._alike:
-                new.setdefault(frames[part if key is None else key], []).append(part)
-                self._alike[alike[part]] = None
+        keys = {part: (self._made[part].key, key) for part, (key, _) in ordered.items()}
+        alike: dict[Any, CellPart] = {}  # the first part of each key; a part of its own where there is none
+        for part, key in keys.items():
+            if None in key or key not in self._alike:
+                alike.setdefault(part if None in key else key, part)
+        new: dict[PartFrame, list[CellPart]] = {}
+        for part in alike.values():
+            key, _ = ordered[part]
+            new.setdefault(frames[part if key is None else key], []).append(part)
+        alone: dict[CellPart, LocalSystem] = {}
         for frame, parts in new.items():
             for part, system in zip(parts, self._systems(parts, ordered, frame), strict=True):
-                self._alike[alike[part]] = system
                 self.work += system.work
-        found = [(self._alike[alike[part]], own) for part, (_, own) in ordered.items()]
-        self._alike = {key: system for key, system in self._alike.items() if not isinstance(key, CellPart)}
-        return found
+                if None in keys[part]:
+                    alone[part] = system
+                else:
+                    self._alike[keys[part]] = system
+        return [(alone[part] if part in alone else self._alike[keys[part]], own) for part, (_, own) in ordered.items()]
 
     def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, PartFrame]:
         """Return frames by key, or by part if it has none; functions are evaluated for all new ones together."""
@@ -128,11 +132,11 @@ class LocalSystems:
             if key not in self._frames:
                 first.setdefault(part if key is None else key, part)
         sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
-        blocks = iter(self.rows.traces.rows_on([(part, face) for part, faces in sides.items() for face in faces]))
-        found = {
-            key: self._frame(part, ordered[part][1], {face: next(blocks) for face in sides[part]})
-            for key, part in first.items()
-        }
+        pairs = [(part, face) for part, faces in sides.items() for face in faces]
+        traced: dict[CellPart, dict[Face, FloatArray]] = {part: {} for part in sides}
+        for (part, face), block in zip(pairs, self.rows.traces.rows_on(pairs), strict=True):
+            traced[part][face] = block
+        found = {key: self._frame(part, ordered[part][1], traced[part]) for key, part in first.items()}
         self._frames.update({key: frame for key, frame in found.items() if not isinstance(key, CellPart)})
         return found | self._frames
 

@@ -64,7 +64,7 @@ class Loop:
     _enriched: float | None = None  # estimate before the cells became richer
     _smooth: int = 0  # number of consecutive smooth solutions
     _doubtful: int = 0  # number of consecutive trees without a solution
-    _early: Solution | None = None  # what was said where nothing of a sensitive solution was known after two trees
+    _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
         """Refine from the solution on a first tree; on an interrupt, return the best solution so far."""
@@ -328,7 +328,7 @@ class Loop:
         """Return a sentence if data have features narrower than the cells."""
         if self.data is None or not self.data.misses_features(fit.root, self.tol):
             return ""
-        return "A source, a coefficient or a condition has features that are narrower than the smallest cells."
+        return "A source, a coefficient or a condition is narrower than the smallest cells. Give a larger budget."
 
     def limit(self, found: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
@@ -336,16 +336,17 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
             seen = 1.0 / min(self.sensitivities[-2:])
-            reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
+            reason = f"a change of size one changes equations and conditions by {seen:.0e} only. Add what determines it"
             return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == 2 * TREES.window:
-            return Stop(Reason.EXHAUSTED, f"on {self._doubtful} trees of cells in a row the equations were not solved")
+            words = f"{self._doubtful} trees in a row left the equations unsolved. Check signs and values"
+            return Stop(Reason.EXHAUSTED, words)
         if self.fitter.layout.tree_domain.hidden and len(self.course.stages) > 1:
-            return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
+            return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data. Write it with per_region")
         if self._is_rounded:
             return Stop(Reason.ROUNDING)
         if len(self.course.stages) > 1 and self.course.stages[-1].nodes == self.course.stages[-2].nodes:
-            return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
+            return Stop(Reason.EXHAUSTED, "cells cannot be split any further. Ask for a larger tol")
         return None
 
     def _shows_a_flaw(self, found: Comparison) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from pibls.cells.balances import Balances
 from pibls.cells.evaluation import Evaluation, PlacedStatement, RowRequest, Term, mean_size, power
 from pibls.cells.faces import TRACE_SHARE
-from pibls.cells.flux import Fluxes
+from pibls.cells.flux import Fluxes, flows_evenly
 from pibls.cells.part_rows import EquationKey, Equations, PartRows, PartStatements, turned
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.row_scales import Scales, scales_of
@@ -55,16 +55,15 @@ class Rows(Evaluation):
         """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
         held = self._held(parts)
         keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
-        equations, made = self._equations(parts, held, keys), iter(self.requested(list(self._wanted(parts, held))))
+        equations, conditions = self._equations(parts, held, keys), self._of_conditions(parts, held)
         found = []
-        for part, own, key, (equation, tested, factor) in zip(parts, held, keys, equations, strict=True):
+        for part, own, key, (equation, tested, factor), blocks in zip(
+            parts, held, keys, equations, conditions, strict=True
+        ):
             rows, units = self.scales(part)
             source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
             means = self.balances.summed(tested * (part.extent / rows)[:, None])
             given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
-            blocks = [
-                [one.weighed(block) for one, block in zip(some, next(made), strict=True)] for some in own.by_points
-            ]
             condition = np.concatenate([np.empty((0, self.width)), *(block for some in blocks for block in some)])
             flows = self._flows(part, own)
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
@@ -105,13 +104,13 @@ class Rows(Evaluation):
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
         units = np.array([self.scales(part).units / math.sqrt(part.extent) for part in parts])
-        half, place = np.array([part.half for part in parts]), iter(places)
+        half = np.array([part.half for part in parts])
         for e in range(len(self.equations)):
             factors = np.array([own.inside[e].factors for own in held])
             for k, (n, index, value) in enumerate(held[0].inside[e].terms):
                 values = np.array([own.inside[e].terms[k][2] for own in held]) if np.ndim(value) else value
                 scale = (units[:, n] / np.prod(half**index, axis=1))[:, None]
-                coefficients[:, distinct.index(next(place))] += values * (factors * scale)
+                coefficients[:, distinct.index((e, n, index))] += values * (factors * scale)
         terms = tuple((e, n, indices.index(index)) for e, n, index in distinct)
         counts = len(self.equations), len(self.problem.field_names)
         rows = Combined(self.layout.reference.tables(indices), terms, coefficients, counts)
@@ -196,7 +195,7 @@ class Rows(Evaluation):
         found, start = [], 0
         for (rule, known), rows in zip(held.placed, blocks, strict=False):
             stop = start + sum(map(len, rows))
-            if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own.terms, rule) for own in known):
+            if not flows[:, start:stop].any(axis=1).all() or not all(flows_evenly(own.terms, rule) for own in known):
                 return None
             for own, block in zip(known, rows, strict=True):
                 levels = [term for term in own.terms if not any(term[1])]
@@ -245,12 +244,18 @@ class Rows(Evaluation):
             return 1.0
         return float((self.layout.root.size / part.cell.size).max() ** (max(self.orders.max() - 1.0, 0.0) / 2))
 
-    def _wanted(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> Iterator[RowRequest]:
-        """Yield the wanted rows of conditions: one for each piece of the boundary, and for each statement at points."""
-        for part, own in zip(parts, held, strict=True):
-            for some in own.by_points:
-                X = some[0].points if some else part.points[:0]
-                yield RowRequest(part, X, [one.terms for one in some], self.scales(part).units)
+    def _of_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[list[list[FloatArray]]]:
+        """Return the rows of conditions by part, and by the points where some of them hold."""
+        places = [(number, some) for number, own in enumerate(held) for some in own.by_points]
+        wanted = []
+        for number, some in places:
+            part = parts[number]
+            X = some[0].points if some else part.points[:0]
+            wanted.append(RowRequest(part, X, [one.terms for one in some], self.scales(part).units))
+        found: list[list[list[FloatArray]]] = [[] for _ in parts]
+        for (number, some), blocks in zip(places, self.requested(wanted), strict=True):
+            found[number].append([one.weighed(block) for one, block in zip(some, blocks, strict=True)])
+        return found
 
     def _flows(self, part: CellPart, held: PartStatements) -> FloatArray:
         """Return how the balances depend on the rows of the conditions of a part."""
@@ -385,14 +390,3 @@ class Rows(Evaluation):
         factor = statement.weight * (_EXACT_WEIGHT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         wanted = RowRequest(part, None if X is part.points else X, [found], units, factor * weights[None])
         return self.requested([wanted])[0][0][0], PlacedStatement(statement, X, None, found, source, factor * weights)
-
-
-def _flows_evenly(terms: list[Term], rule: Rule) -> bool:
-    """Return whether all derivatives of a condition are along the normal, with one coefficient on the piece."""
-    flow: dict[int, FloatArray] = {}
-    for number, index, value in terms:
-        if sum(index) == 1:
-            own = flow.setdefault(number, np.zeros_like(rule.normals))
-            own[:, index.index(1)] += value
-    even = all(np.allclose(own, (own * rule.normals).sum(axis=1).mean() * rule.normals) for own in flow.values())
-    return even and max(sum(index) for _, index, _ in terms) <= 1

@@ -200,16 +200,16 @@ class Subtree:
         return given if values is None else self.tree.residuals(given, self.unknowns(values))
 
 
-Risen = tuple[list[FloatArray], FloatArray]
+PassedUp = tuple[list[FloatArray], FloatArray]
 """Right-hand sides of the batches of a subtree, and of its front."""
 
 
-def told(subtree: Subtree) -> SubtreeReport:
+def report_of(subtree: Subtree) -> SubtreeReport:
     """Return the front of a subtree, and all that the rest must know of it."""
     return subtree.told
 
 
-def risen(subtree: Subtree, values: Values | None, zero: bool) -> Risen:
+def passed_up(subtree: Subtree, values: Values | None, zero: bool) -> PassedUp:
     """Pass right-hand sides up: those of the problem or zero ones, less the rows times unknowns."""
     with blas_threads(1):
         loads, lifted = subtree.right_hand_sides(values, zero=zero), {}
@@ -219,25 +219,25 @@ def risen(subtree: Subtree, values: Values | None, zero: bool) -> Risen:
         return _raised(subtree, lifted, None if values is None else values.sums)
 
 
-def weighed(subtree: Subtree, values: Values, scale: float) -> Risen:
+def functions_passed_up(subtree: Subtree, values: Values, scale: float) -> PassedUp:
     """Pass the unknowns themselves up as right-hand sides, for a step of inverse iteration."""
     with blas_threads(1):
         return _raised(subtree, subtree.solver.lifted_back(subtree.tree, subtree.unknowns(values), scale), None)
 
 
-def drawn(subtree: Subtree, seed: tuple[int, ...]) -> Risen:
+def random_right_hand_sides(subtree: Subtree, seed: tuple[int, ...]) -> PassedUp:
     """Return random right-hand sides."""
     rng = np.random.default_rng(seed)
     rights = [rng.standard_normal((len(own.branches), own.factor.own, 1)) for own in subtree.tree.batches]
     return rights, np.empty((0, 1))
 
 
-def front_of(right: Risen) -> FloatArray:
+def front_of(right: PassedUp) -> FloatArray:
     """Return the right-hand side of the front."""
     return right[1]
 
 
-def lowered(subtree: Subtree, right: Risen, given: FloatArray, before: Values | None, probing: bool) -> Values:
+def passed_down(subtree: Subtree, right: PassedUp, given: FloatArray, before: Values | None, probing: bool) -> Values:
     """Return unknowns by back substitution, added to those before, from the sums and the shared ones of the root."""
     with blas_threads(1):
         tree, count = subtree.tree, len(subtree.tree.top.sum_weights)
@@ -321,7 +321,7 @@ def _grown(cell: Cell, splits: Any) -> Cell:
     return replace(halved, halves=tuple(_grown(half, splits) for half in halved.halves))
 
 
-def _raised(subtree: Subtree, lifted: Any, sums: FloatArray | None) -> Risen:
+def _raised(subtree: Subtree, lifted: Any, sums: FloatArray | None) -> PassedUp:
     rights, front = subtree.tree.ascended(lifted, sums)
     return [rights[batch] for batch in subtree.tree.batches], front
 

@@ -82,7 +82,7 @@ def kinds() -> list[str]:
     """Return the kinds of starter files.
 
     >>> kinds()
-    ['heat', 'nonlinear', 'ode', 'plate', 'poisson', 'system', 'wave']
+    ['body', 'drum', 'heat', 'nonlinear', 'ode', 'plate', 'poisson', 'system', 'wave']
     """
     return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
 
@@ -127,4 +127,5 @@ def new(
         if target.exists() and not force:
             raise InputError(f"The file {target} is there already. Choose another with --out, or replace it: --force.")
         write_text(target, text)
-        emit(f"wrote {shown(target)}\nSolve it with: pibls solve {shown(target)}")
+        verb = "eigen" if "\neigenvalue" in text else "solve"
+        emit(f"wrote {shown(target)}\nSolve it with: pibls {verb} {shown(target)}")

@@ -7,13 +7,23 @@ from collections.abc import Mapping
 import sympy as sp
 
 from pibls.evolution.multipliers import State
-from pibls.problem import OnPart, Problem, Statement
+from pibls.problem import AtPoints, Average, OnPart, Problem, Statement
 from pibls.problem.evaluate import Within
 
 
 def is_initial(statement: Statement, problem: Problem) -> bool:
     """Tell whether a statement holds at the first time."""
     return isinstance(statement.place, OnPart) and statement.place.part == problem.domain.initial
+
+
+def is_apart(statement: Statement, problem: Problem, orders: Mapping[str, int]) -> bool:
+    """Tell whether a condition holds at the last time, at points or on average: that is beside all that is needed."""
+    place = statement.place
+    elsewhere = isinstance(place, AtPoints | Average) or (
+        isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None)
+    )
+    moves = any(orders.get(name) for name in statement.form.fields)
+    return elsewhere and moves and statement.form.is_linear and statement.targets is None
 
 
 def is_rate(statement: Statement, problem: Problem, orders: Mapping[str, int]) -> bool:

@@ -15,7 +15,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.evolution.first_values import initial_states, is_initial, is_rate
+from pibls.evolution.first_values import initial_states, is_apart, is_initial, is_rate
 from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
@@ -228,7 +228,10 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     extra = () if needed is None else surplus(evolution, needed)
     lacks = "" if needed is None else what_lacks(evolution, needed)
     rates = [s for s in evolution.problem.statements if is_rate(s, evolution.problem, evolution.orders)]
+    last = [s for s in evolution.problem.statements if is_apart(s, evolution.problem, evolution.orders)]
     missing = {state: sp.S.Zero for state in evolution.states if state not in evolution.initial}
+    if last and (needed is None or missing or lacks):  # what is carried along may come from the last time
+        return Unsuitable(f"{last[0].name} is given at the last time, or is not a condition on the boundary of space")
     for name, order in missing:
         what = f"{'the time derivative of ' * min(order, 1)}{name} has no initial value"
         if needed is None or exceeds(evolution, needed):
@@ -238,7 +241,7 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     boundary = tuple(s for s in evolution.boundary if s not in extra)
     judged = replace(evolution, initial={**evolution.initial, **missing}, boundary=boundary, lacks=lacks)
     told, unknown = first_rates(judged, rates)
-    return replace(judged, lacks=lacks or told, surplus=(*extra, *unknown))
+    return replace(judged, lacks=lacks or told, surplus=(*extra, *unknown, *last))
 
 
 def _conditions(
@@ -249,11 +252,9 @@ def _conditions(
     problems, boundary, gauges = [reason] if reason else [], [], []
     for statement in problem.statements[len(problem.equations) :]:
         place, of_still = statement.place, set(statement.form.fields) <= set(still)
-        if is_initial(statement, problem):
+        if is_initial(statement, problem) or is_apart(statement, problem, orders):
             continue
-        if isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
-            problems.append(f"{statement.name} is given at the last time")
-        elif isinstance(place, Average) and of_still and statement.form.is_linear:
+        if isinstance(place, Average) and of_still and statement.form.is_linear:
             gauges.append(statement)
         elif reason := _unusable(statement):
             problems.append(reason)

@@ -17,7 +17,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, Within, compile_function
 from pibls.problem.measured import expanded_terms
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
@@ -196,7 +196,8 @@ def _varies(expression: sp.Expr, slots: set[sp.Symbol]) -> bool:
     """Tell whether an expression takes two different values for two states: then it is no use to simplify it."""
     if expression.has(sp.Derivative, sp.Subs):
         return False
-    plain = expression.xreplace({call: sp.Dummy() for call in expression.atoms(sp.core.function.AppliedUndef)})
+    calls = expression.atoms(sp.core.function.AppliedUndef)
+    plain = expression.xreplace({call: sp.Dummy() for call in calls}).replace(Within, lambda material, *_: material)
     symbols = sorted(plain.free_symbols, key=sp.default_sort_key)
     values = []
     for shift in _PROBES:

@@ -6,6 +6,7 @@ conditions give one each too, but a periodic one gives a statement per derivativ
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +86,12 @@ def condition_statements(condition: AnyCondition, source: int, laws: Laws) -> tu
     return (_on_place(condition, name, source, laws, common),)
 
 
-def _just_inside(material: sp.Expr, domain: DomainLike) -> sp.Expr:
-    """Return a material of the equations as it is beside the boundary: shapes may end there, or just not."""
+def just_inside(expression: sp.Expr, domain: DomainLike, materials: Collection[sp.Expr] | None = None) -> sp.Expr:
+    """Return an expression with materials as they are beside the boundary: shapes may end there, or just not."""
     aside = sp.Float(_INSIDE * float(np.ptp(domain.bounds, axis=1).max()))
-    return Within(material, aside, *(Normal(f"n_{symbol.name}", real=True) for symbol in domain.space))
+    normals = [Normal(f"n_{symbol.name}", real=True) for symbol in domain.space]
+    found = expression.atoms(sp.Piecewise) if materials is None else materials
+    return expression.xreplace({own: Within(own, aside, *normals) for own in found if not own.has(Field)})
 
 
 def _on_place(condition: Condition, name: str, source: int, laws: Laws, common: dict[str, Any]) -> Statement:
@@ -114,8 +117,8 @@ def _on_place(condition: Condition, name: str, source: int, laws: Laws, common: 
     residual = residual_of(condition.equation, name).replace(Flux, laws.flux)
     given = (residual_of(equation, name) for equation in laws.given)
     materials = residual.atoms(sp.Piecewise) & set[sp.Expr]().union(*(own.atoms(sp.Piecewise) for own in given))
-    residual = residual.xreplace({own: _just_inside(own, domain) for own in materials if not own.has(Field)})
-    return Statement(name, source, lowered(residual, domain, name, normals=True), OnPart(part), **common)
+    form = lowered(just_inside(residual, domain, materials), domain, name, normals=True)
+    return Statement(name, source, form, OnPart(part), **common)
 
 
 def _across(condition: Interface, source: int, laws: Laws) -> tuple[Statement, ...]:

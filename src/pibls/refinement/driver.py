@@ -96,7 +96,7 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
             if (stop := course.limit(method, found)) is not None:
                 return stop
             if (better := method.finer(found)) is None:
-                return Stop(Reason.EXHAUSTED, "nothing finer can be solved")
+                return Stop(Reason.EXHAUSTED, "nothing finer can be solved. Ask for a larger tol")
             here = better
     except STOPS as stopped:
         if not course.comparisons:

@@ -14,8 +14,9 @@ from pibls.refinement.stopping import SMALLEST, Patience
 
 # One tree may agree with the next by chance, so the rule compares means over four trees. Estimates above 0.1, where no
 # digit is known, never count as stagnation.
+_TREES = "smaller cells no longer reduce the error. Smooth the data where solution.error_field is large"
 TREES = Patience(
-    "the error does not come from the size of cells",
+    _TREES,
     window=4,
     pays=0.5,
     rounding=SMALLEST,
@@ -27,7 +28,7 @@ TREES = Patience(
 
 # Features that resolve nothing may agree by chance: the rule waits for six runs.
 RUNS = Patience(
-    "the solution may have jumps, or depend chaotically on its start",
+    "the solution may have jumps, or depend chaotically on its start. Shorten the time, or add a little diffusion",
     window=2,
     pays=0.5,
     rounding=SMALLEST,
@@ -47,4 +48,4 @@ NETWORKS = Patience(
 )
 
 # The open boundary of a joint search: noise in the measurements slows the fall of the estimates.
-WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=FALLS)
+WINDOWS = Patience(_TREES, window=4, pays=FALLS)

@@ -25,12 +25,9 @@ class Reason(Enum):
 
     TOLERANCE = "tolerance", ""
     BUDGET = "budget", "The budget limits the accuracy: {0}. {1}"
-    MEMORY = "memory", "The memory limits the accuracy: {0} would need {1}."
+    MEMORY = "memory", "The memory limits the accuracy: {0} would need {1}. Ask for a larger tol, or give more memory."
     DEADLINE = "deadline", "{0}"
-    ROUNDING = (
-        "rounding",
-        "Round-off limits the accuracy: double precision holds no more digits. Ask for a larger tol.",
-    )
+    ROUNDING = "rounding", "Round-off limits the accuracy: double precision has no more digits. Ask for a larger tol."
     STAGNATION = "stagnation", "Refinement no longer pays: {0}."
     EXHAUSTED = "exhausted", "Refinement would not help: {0}."
     LOST = "lost", "{0}"
@@ -56,7 +53,7 @@ class Stop:
     """A reason with its facts.
 
     >>> print(Stop(Reason.MEMORY, "a finer tree", "3 GiB"))
-    The memory limits the accuracy: a finer tree would need 3 GiB.
+    The memory limits the accuracy: a finer tree would need 3 GiB. Ask for a larger tol, or give more memory.
     """
 
     reason: Reason

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pibls.checks import cut
 from pibls.studio.card_panel import KINDS
-from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, named_part, with_another, with_condition
+from pibls.studio.condition_edits import NEEDS, ON_BOUNDARY, attached, flux_of, named_part, with_another, with_condition
 from pibls.studio.panel import PagePanel, Record, offer, show
 from pibls.studio.shape_edits import Handle, dragged, handles, leaves, with_shape, without_shape
 from pibls.studio.text_edits import is_toml, with_table, without
@@ -18,6 +18,7 @@ from pibls.studio.text_edits import is_toml, with_table, without
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
 
+_INSULATED: Record = {"kind": "neumann", "value": "0"}
 _WAYS = {"union": "Add", "difference": "Cut out", "intersection": "Keep within"}
 
 
@@ -32,6 +33,7 @@ class BoardPanel(PagePanel):
         self.condition: int | None = None
         self.drawn: Record = {}
         self.shown: Any = None  # by the buttons below the drawing
+        self.offered: dict[int, Any] = {}  # buttons of conditions that there are
 
     def build(self) -> None:
         """Make the elements."""
@@ -155,13 +157,15 @@ class BoardPanel(PagePanel):
     def _panel(self) -> None:
         """Show which conditions hold on the chosen edge, and others to attach."""
         bare = [e["name"] for e in self.drawn.get("edges", []) if any(c["bare"] for c in e["curves"])]
-        kinds = [(own["kind"], own["entries"].get("value", "")) for own in self.page.record.get("conditions", [])]
+        kinds = [own["kind"] for own in self.page.record.get("conditions", [])]
         edges = {edge["name"]: edge["conditions"] for edge in self.drawn.get("edges", [])}
         name = None if self.chosen is None else self.chosen["name"]
-        shown = (bare, kinds, name, edges.get(name, []), self.drawn.get("dimension"))
+        fields = self.page.problem.get("fields")
+        shown = (bare, kinds, name, edges.get(name, []), self.drawn.get("dimension"), fields)
         if shown == self.shown:  # buttons that are made anew miss a click
+            self._tell()
             return
-        self.shown = shown
+        self.shown, self.offered = shown, {}
         self.panel.clear()
         with self.panel:
             self._no_edge(bare) if name is None else self._chosen_edge(name, kinds, edges.get(name, []))
@@ -175,17 +179,37 @@ class BoardPanel(PagePanel):
         red = f" Red: no condition on {cut(', '.join(bare), 80)}." if bare else ""
         self.ui.label(words + red).classes("places")
 
-    def _chosen_edge(self, name: str, kinds: list[tuple[str, Any]], own: list[int]) -> None:
+    def _chosen_edge(self, name: str, kinds: list[str], own: list[int]) -> None:
         """Offer the conditions that there are, and new ones, to the chosen edge."""
         ui = self.ui
         ui.label(name).style("font-weight: 600")
-        for number, (kind, value) in enumerate(kinds):
+        for number, kind in enumerate(kinds):
             if kind in ON_BOUNDARY:
-                pressed, words = f"aria-pressed={str(number in own).lower()}", f"{number + 1}: {KINDS[kind]} {value}"
-                self.chip(cut(words.rstrip(), 30), partial(self._attach, number), pressed)
+                pressed = f"aria-pressed={str(number in own).lower()}"
+                self.offered[number] = self.chip("", partial(self._attach, number), pressed)
+        self._tell()
         ui.label("New:").classes("places")
-        for kind in ON_BOUNDARY[:3]:
-            self.chip(KINDS[kind], partial(self._give, kind), "aria-pressed=false")
+        for words, field, entries in self._new():
+            self.chip(words, partial(self._give, field, entries), "aria-pressed=false")
+
+    def _tell(self) -> None:
+        """Write on buttons what conditions say, which tells them from others."""
+        several = len(self.page.problem.get("fields", [])) > 1
+        for number, chip in self.offered.items():
+            own = self.page.record["conditions"][number]
+            entries, kind = own["entries"], KINDS[own["kind"]]
+            if several and "equation" not in entries:
+                kind += f" of {entries.get('u', self._field())}"
+            value = entries.get("value", entries.get("equation", ""))
+            chip.words.set_text(cut(f"{number + 1}: {kind} {value}".rstrip(), 30))
+
+    def _new(self) -> list[tuple[str, str, Record]]:
+        """Return the new conditions to choose from: words, the field that they are about, and entries."""
+        fields, flows = (self.page.problem.get(key) or [] for key in ("fields", "flows"))
+        if len(fields) < 2:
+            return [(KINDS[kind], self._field(), {"kind": kind, **NEEDS[kind]}) for kind in ON_BOUNDARY[:3]]
+        given = [(f"Fixed {name}", name, {"kind": "dirichlet", "u": name, "value": "0"}) for name in fields]
+        return given + [(f"Flux of {name}", name, flux_of(name)) for name in flows]
 
     def _field(self) -> str:
         return str((self.page.problem.get("fields") or ["u"])[0])
@@ -193,9 +217,8 @@ class BoardPanel(PagePanel):
     def _attach(self, number: int) -> None:
         self._place(lambda text, name, edges: attached(text, number, name, edges, self._field()))
 
-    def _give(self, kind: str) -> None:
-        own = {"kind": kind, **self.page.first_field, **NEEDS[kind]}
-        self._place(lambda text, name, edges: with_condition(text, own, name, edges, self._field()))
+    def _give(self, field: str, own: Record) -> None:
+        self._place(lambda text, name, edges: with_condition(text, own, name, edges, field))
 
     def _insulate(self, bare: list[str]) -> None:
         """Give all edges without a condition one that lets nothing through."""
@@ -204,8 +227,11 @@ class BoardPanel(PagePanel):
             given = [own.get("on", []) for own in tomllib.loads(text).get("conditions", [])]
             taken = {name for own in given for name in ([own] if isinstance(own, str) else own)}
             left = [name for name in bare if name not in taken]  # the drawing may be older than the text
-            entries = {"kind": "neumann", **self.page.first_field, "value": "0", "on": left}
-            return with_another(text, entries) if left else text
+            several = len(self.page.problem.get("fields") or []) > 1
+            new = [flux_of(name) for name in self.page.problem["flows"]] if several else [_INSULATED]
+            for entries in new if left else []:
+                text = with_another(text, {**entries, "on": left})
+            return text
 
         self.page.edit(insulated)
 

@@ -173,7 +173,9 @@ class CardPanel(PagePanel):
 
     def _entry(self, number: int, key: str) -> None:
         path = ("conditions", number, key)
-        field = self._formula(f"{key} of condition {number + 1}", label=key).props("stack-label")
+        field = self._formula(f"{key} of condition {number + 1}", label="unknown" if key == "u" else key).props(
+            "stack-label"
+        )
         field.on_value_change(lambda e: self._typed(("condition", number), path, e.value))
         self.fields["entry", number, key] = field
 

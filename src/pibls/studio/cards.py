@@ -96,6 +96,7 @@ def to_click(words: str) -> str:
     words = re.sub(
         r"Add what is missing, such as .*", "Click what is red to give it a condition.", words, flags=re.DOTALL
     )
+    words = re.sub(r"such as budget=([0-9.e+-]*[0-9])", r"such as budget = \1 below [solve] in the file", words)
     call = r"\w+\((?:[^()]|\([^()]*\))*\)"
     return re.sub(rf"(?:, such as| with) {call}(?:(?:, | and ){call})*", "", words)
 
@@ -108,11 +109,17 @@ def _traits(problem: Problem) -> Record:
         "eigenvalue": any(isinstance(number, Eigenvalue) for number in problem.parameters),
         "unknowns": [str(number) for number in problem.parameters],
         "fields": list(problem.field_names),
+        "flows": [name for name in problem.field_names if _flows(problem, name)],
         "coordinates": [symbol.name for symbol in domain.coordinates],
         "space": len(domain.space),
         "time": None if domain.time is None else domain.time.name,
         "bounds": domain.bounds.tolist(),
     }
+
+
+def _flows(problem: Problem, name: str) -> bool:
+    """Tell whether a field has a flux: second derivatives of it balance."""
+    return any(term.field == name and term.order == 2 for form in problem.laws.forms for term in form.terms)
 
 
 def _lettered(names: Names) -> Names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,6 +24,15 @@ NEEDS: Mapping[str, Mapping[str, Any]] = {
 
 ON_BOUNDARY = ("dirichlet", "neumann", "convection", "robin", "condition")
 """The kinds that hold on parts of the boundary."""
+
+
+def flux_of(field: str) -> dict[str, Any]:
+    """Return the condition that nothing of a field flows through an edge, or that no force acts there in its direction.
+
+    >>> flux_of("u")
+    {'kind': 'condition', 'equation': 'flux(u) = 0'}
+    """
+    return {"kind": "condition", "equation": f"flux({field}) = 0"}
 
 
 def named_part(text: str, path: Path, part: str, name: str) -> tuple[str, str]:
@@ -78,7 +88,8 @@ def attached(text: str, number: int, name: str, edges: Sequence[str], field: str
     on = "right"
     <BLANKLINE>
     """
-    listed = _listed(tomllib.loads(text)["conditions"][number])
+    own = tomllib.loads(text)["conditions"][number]
+    listed, field = _listed(own), _about(own, field)
     if name not in listed:
         text = with_value(text, ("conditions", number, "on"), _short([*listed, name]))
     return _yielded(text, name, edges, field, number)
@@ -89,7 +100,7 @@ def _yielded(text: str, name: str, edges: Sequence[str], field: str, kept: int |
     conditions = tomllib.loads(text).get("conditions", [])
     for number in reversed(range(len(conditions))):
         own = conditions[number]
-        about = str(own.get("u", field))
+        about = _about(own, field)
         if number == kept or own.get("kind") not in ON_BOUNDARY or about != field or {"at", "where"} & set(own):
             continue
         listed = _listed(own) or list(edges)
@@ -99,6 +110,12 @@ def _yielded(text: str, name: str, edges: Sequence[str], field: str, kept: int |
         path = ("conditions", number)
         text = with_value(text, (*path, "on"), _short(left)) if left else without(text, path)
     return text
+
+
+def _about(condition: Mapping[str, Any], field: str) -> str:
+    """Return which field a condition is about, the given one if it does not say."""
+    flux = re.match(r"\s*flux\((\w+)\)", str(condition.get("equation", "")))
+    return flux.group(1) if flux else str(condition.get("u", field))
 
 
 def _listed(condition: Mapping[str, Any]) -> list[str]:

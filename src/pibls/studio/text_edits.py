@@ -148,6 +148,15 @@ def _cut_entry(text: str, span: Span) -> str:
     return before.removesuffix(",") + after
 
 
+def names_file(text: str, name: str) -> bool:
+    r"""Tell whether a problem file names another file, a comment aside.
+
+    >>> names_file('[domain]\nshape = "plate.stl"  # or "bar.stl"', "plate.stl"), names_file('# "bar.stl"', "bar.stl")
+    (True, False)
+    """
+    return is_toml(text) and repr(name) in repr(tomllib.loads(text))
+
+
 def is_toml(text: str) -> bool:
     """Tell whether a text can be changed place by place."""
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pibls.errors import PiblsError
 from pibls.studio.condition_edits import with_another
 from pibls.studio.panel import PagePanel, show
+from pibls.studio.text_edits import names_file
 
 if TYPE_CHECKING:
     from pibls.studio.page import StudioPage
@@ -102,7 +103,7 @@ class TopBar(PagePanel):
                 page.status.refuse(f"The file {name} is not UTF-8 text; save it as UTF-8.")
                 return
             page.path = None
-        elif f'"{name}"' in page.text:  # the problem names it already, and it has come now
+        elif names_file(page.text, name):  # the problem names it already, and it has come now
             page.changed()
         elif ending == ".csv":
             page.edit(with_another, {"kind": "observation", "file": name})
@@ -134,7 +135,8 @@ class TopBar(PagePanel):
         starters = self.page.starters.items()
         found = [(f"start {name}", name.capitalize(), text.partition("\n")[0].lstrip("# ")) for name, text in starters]
         found = [*found, *((own["name"], own["name"].replace("_", " "), own["about"]) for own in self.zoo)]
-        found = [own for own in found if words.lower() in f"{own[1]} {own[2]}".lower()]
+        wanted = words.lower().split()
+        found = [own for own in found if all(word in f"{own[1]} {own[2]}".lower() for word in wanted)]
         shelf.clear()
         with shelf:
             if not found:

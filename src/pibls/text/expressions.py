@@ -145,10 +145,12 @@ class _FormulaReader:
     def _hint(self, name: str) -> str:
         if name in FUNCTIONS or name in OPERATORS:
             return f" Write its argument in brackets: {name}(x)."
+        if name[:1] == "d" and name[1:] in self.names.fields:
+            return f" Write derivatives with a subscript: {name[1:]}_{self.names.coordinates[-1].name}."
         stem, _, subscript = name.partition("_")
         if subscript and stem in self.names.fields:
             coordinates = ", ".join(symbol.name for symbol in self.names.coordinates)
-            return f" The subscript of a derivative is made of the coordinates {coordinates}."
+            return f" Derivatives are by the coordinates {coordinates}; others come from [domain] and [time] of a file."
         return suggestion(name, self.names.known, "Declare it as a coordinate, unknown or parameter.")
 
     def read_operation(self, node: ast.BinOp, depth: int) -> Measured:

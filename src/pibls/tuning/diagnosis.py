@@ -92,8 +92,8 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
     ends = end_by_end(problem)
-    surplus = surplus_of(ends) if len(ends.statements) > 2 and not lost and clash is None else ()
-    if surplus and not first_word(needed := _without(ends, surplus)):
+    needed, surplus = _parted(ends) if len(ends.statements) > 2 and not lost and clash is None else (ends, ())
+    if surplus and not first_word(needed):
         clash = _beyond(surplus, glanced(needed, NEGLIGIBLE * min(tol, PLAIN)))
     if not lost and clash is None:
         return None
@@ -116,8 +116,8 @@ def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callabl
     the same solution, with what it contradicts in a thin layer.
     """
     ends = end_by_end(problem)
-    surplus = surplus_of(ends)
-    if not surplus or first_word(needed := _without(ends, surplus)):
+    needed, surplus = _parted(ends)
+    if not surplus or first_word(needed):
         return None
     others = solve(needed, PLAIN, budget.part(NEGLIGIBLE))
     clash = _beyond(surplus, others)
@@ -179,6 +179,16 @@ def _are_two(one: Solution, other: Solution) -> bool:
     allowed = sum(own.error_estimate or 0.0 for own in (one, other)) / NEGLIGIBLE
     pairs = zip(one.evaluate(X, slots), other.evaluate(X, slots), strict=True)
     return any(root_mean_square(a - b) > allowed * root_mean_square(b) for a, b in pairs)
+
+
+def _parted(problem: Problem) -> tuple[Problem, tuple[Statement, ...]]:
+    """Return a problem with just enough conditions, and those beyond: slopes all around need a level, too."""
+    surplus = surplus_of(problem)
+    for statement in surplus:
+        if not first_word(_without(problem, surplus)):
+            break
+        surplus = tuple(own for own in surplus if own is not statement)
+    return _without(problem, surplus), surplus
 
 
 def _without(problem: Problem, surplus: Sequence[Statement]) -> Problem:

@@ -1,8 +1,7 @@
 """The first word on a problem, before anything is solved: whether its conditions are as many as it needs.
 
-What is said holds for certain. Evolutions are also asked whether short waves grow without bound, and what is carried
-along where it enters, and whether its characteristics meet. Where counting cannot tell, as of steady transport, of
-coefficients that vanish at the boundary and of problems with measurements, nothing is said.
+The answer is certain: for steady transport, coefficients that vanish at the boundary and problems with measurements
+nothing is said. Evolutions are also checked for unbounded growth of short waves, and for characteristics that meet.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Progress:
     seconds
         Since the start.
     nodes
-        Width of the network at hand; the weights of all cells of a solve by cells.
+        Number of weights: nodes of one network, or weights of all cells.
     residual
         Relative residual at held-out points of the best solution so far.
     estimate
@@ -37,7 +37,7 @@ class Progress:
     Examples
     --------
     >>> print(Progress("solve", 1.0, 100, 1e-3, 1e-4, 1e-6))
-    solving                1.0 s  100 nodes  residual 1e-03  estimated error 1e-04 (tolerance 1e-06)
+    solving                1.0 s  100 weights  residual 1e-03  estimated error 1e-04 (tolerance 1e-06)
     """
 
     stage: str
@@ -50,7 +50,7 @@ class Progress:
     def __str__(self) -> str:
         facts = [f"{_DOING.get(self.stage, self.stage):20s} {self.seconds:5.1f} s"]
         if self.nodes:
-            facts.append(f"{self.nodes} nodes")
+            facts.append(f"{self.nodes} weights")
         if self.residual is not None:
             facts.append(f"residual {self.residual:.0e}")
         wanted = "" if self.tolerance is None else f"tolerance {self.tolerance:.0e}"

@@ -242,7 +242,7 @@ class _Widening:
         few, many = ((own.nodes, own.residual) for own in (found.here, found.wider))
         words = (
             f"random nodes do not follow the solution in {axes} coordinates. {few[0]} nodes leave a relative residual "
-            f"of {few[1]:.1g}, and {many[0]} leave {many[1]:.1g}. It may have layers along the boundary"
+            f"of {few[1]:.1g}, and {many[0]} leave {many[1]:.1g}. It may have layers along the boundary."
         )
         return Stop(Reason.EXHAUSTED, words)
 

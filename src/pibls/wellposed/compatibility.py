@@ -7,7 +7,7 @@ the contradiction need show it: least squares find a compromise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -25,7 +25,9 @@ from pibls.geometry.across import BESIDE
 from pibls.problem import Across, Form, Interface, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import residual_of
+from pibls.problem.evaluate import compile_function
 from pibls.problem.operators import Divergence, Laplacian
+from pibls.problem.statements import just_inside
 from pibls.problem.symbols import Field
 from pibls.quadrature.roots import CLOSE
 from pibls.quantities.where import where_of
@@ -43,7 +45,7 @@ class _Flux:
     """The flux F·n of an equation ∇·F = f, or of a sum of them, as coefficients of fields and their slopes."""
 
     equations: tuple[Statement, ...]
-    rows: dict[Slot, Row]
+    rows: Mapping[Slot, Row]
     factors: Factors | None = None  # of the equations in a moment, at points: (points, equations)
 
     @property
@@ -172,7 +174,10 @@ def _flux(problem: Problem, number: int, equation: Statement) -> _Flux | None:
     if residual.replace(lambda e: isinstance(e, Divergence | Laplacian), lambda _: sp.S.Zero).has(Field):
         return None
     slots = ((term.field, term.multi_index) for term in flux.terms)
-    return _Flux((equation,), dict(zip(slots, flux.coefficient_functions, strict=True)))
+    factors = (just_inside(term.coefficient, problem.domain) for term in flux.terms)
+    return _Flux(
+        (equation,), {s: compile_function(own, flux.coordinates) for s, own in zip(slots, factors, strict=True)}
+    )
 
 
 def _constant_rows(form: Form) -> dict[Slot, Row]:
@@ -275,7 +280,8 @@ def _kept(problem: Problem, flux: _Flux, interface: Interface, count: int) -> Fl
     """
     part: Any = where_of(problem.domain, interface, None, "Interface").part
     X, normals, weights = part.quadrature(count)
-    step = BESIDE * float(np.ptp(problem.domain.bounds, axis=1).max()) * normals
+    # The flux is that just inside of where it is asked for.
+    step = 2.0 * BESIDE * float(np.ptp(problem.domain.bounds, axis=1).max()) * normals
     for statement in problem.statements:
         place = statement.place
         if not isinstance(place, Across) or place.condition != interface.condition:

@@ -23,6 +23,7 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
 from pibls.problem.lowered_equations import lowered
 from pibls.problem.printing import text
+from pibls.problem.statements import just_inside
 from pibls.problem.symbols import Field, normal
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
@@ -84,7 +85,7 @@ def _net_sources(problem: Problem) -> tuple[_NetSource, ...]:
         if flux == 0 or sign is None or all(statement.form.is_linear for _, statement in own):
             continue
         name = " + ".join(statement.name if f == 1 else f"({f}) {statement.name}" for f, statement in own)
-        form = lowered(flux, problem.domain, "the flux", normals=True)
+        form = lowered(just_inside(flux, problem.domain), problem.domain, "the flux", normals=True)
         source = compile_function(left - rest, problem.domain.coordinates)
         found.append(_NetSource(name, form, left, sign, is_strict, source))
     return tuple(found)
