@@ -71,7 +71,7 @@ def test_a_network_has_the_values_of_the_lattice():
 def test_rates_are_those_of_matrices():
     waves = Waves(find_evolution(gray_scott()), 6)
     rule = QuadratureRule(waves.points(30), np.full(900, 4 / 900))
-    galerkin = Galerkin(waves.evolution, compressed(harmonics(waves.evolution.space, 6), rule))
+    galerkin = Galerkin(waves.evolution, compressed(harmonics(np.zeros(2), np.full(2, np.pi), 6), rule))
     assert isinstance(waves.jacobian(0.0, waves.initial()), Blocks)
     speeds = [own.sizes(own.rates(np.zeros(1), own.initial()[None]))[0] for own in (waves, galerkin)]
     np.testing.assert_allclose(speeds[0], speeds[1] / np.sqrt(4.0), rtol=1e-5)
@@ -92,6 +92,43 @@ def test_two_spots_become_patterns():
     for name in "uv":
         wanted = finer(X)[name]
         assert np.linalg.norm(solution(X)[name] - wanted) < 1e-4 * np.linalg.norm(wanted)
+
+
+def spots(domain, conditions, tol):
+    spot = sp.exp(8 * (sp.cos(sp.pi * x) + sp.cos(sp.pi * y / 2) - 2)) / 4
+    rates = -u * v**2 + (1 - u) / 25 + pb.laplacian(u) / 500, u * v**2 - v / 10 + pb.laplacian(v) / 1000
+    equations = [sp.Eq(w.diff(t), rate) for w, rate in zip((u, v), rates, strict=True)]
+    starts = [pb.Initial(u, 1 - 2 * spot), pb.Initial(v, spot)]
+    return pb.solve(pb.Problem(equations, domain, [*conditions, *starts]), tol=tol, progress=False)
+
+
+def test_sides_that_nothing_passes_are_mirrors():
+    times = pb.TimeInterval(t, 0, 10)
+    quarter, whole = pb.Rectangle((x, 0, 1), (y, 0, 2)) * times, pb.Rectangle((x, -1, 1), (y, -2, 2)) * times
+    walls = [pb.Neumann(w, 0, on=part) for w in (u, v) for part in (quarter.left | quarter.top, quarter.right)]
+    walls += [pb.Neumann(w, 0, on=quarter.bottom) for w in (u, v)]
+    mirrored, repeated = spots(quarter, walls, 1e-6), spots(whole, ROUND, 1e-8)
+    assert (mirrored.status, repeated.status) == ("converged", "converged")
+    assert mirrored.diagnostics.method == "Lines"
+    X = quarter.sample(500)
+    for name in "uv":
+        wanted = repeated(X)[name]
+        assert np.linalg.norm(mirrored(X)[name] - wanted) < 1e-6 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize(
+    ("rate", "condition"),
+    [
+        (pb.laplacian(u) + u.diff(x), pb.Neumann(u, 0)),
+        (pb.laplacian(u) + x**2 * u, pb.Neumann(u, 0)),
+        (pb.laplacian(u), pb.Neumann(u, 1)),
+        (pb.laplacian(u), pb.Robin(u, 1, 1, 0)),
+        (pb.laplacian(u), pb.Neumann(u, 0, on=BOX.left)),
+    ],
+)
+def test_other_sides_are_no_mirrors(rate, condition):
+    problem = pb.Problem(sp.Eq(u.diff(t), rate), BOX, [condition, pb.Initial(u, 0)])
+    assert not suits_waves(find_evolution(problem))
 
 
 def test_a_wave_of_second_order_goes_round_and_is_kept(tmp_path):

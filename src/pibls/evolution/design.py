@@ -165,7 +165,7 @@ class Design:
         U, scale = tensor(*[periodic(side)] * self.dimension)
         low, high = self.space.bounds.T
         rule = QuadratureRule(low + U * (high - low), scale * self.space.measure)
-        return harmonics(self.space, most), rule
+        return harmonics(self.center, math.pi / self.half, most), rule
 
     def _graded(self, fineness: float, gauge: Monitor, rng: np.random.Generator) -> tuple[BroadNetwork, QuadratureRule]:
         count = max(10, int(_NODES_PER_GAUGE * fineness * gauge.total))
@@ -183,12 +183,11 @@ class Design:
         return BroadNetwork(self.center, groups), QuadratureRule(self.center + self.half * points[:, None], scale)
 
 
-def harmonics(space: Any, most: int) -> BroadNetwork:
-    """Return all waves that fit into a periodic box, up to a wave number: a sine and a cosine of each."""
-    bounds = space.bounds
-    lattice = np.stack(np.meshgrid(*[np.arange(-most, most + 1)] * len(bounds), indexing="ij"), axis=-1)
-    waves = lattice.reshape(-1, len(bounds))
-    first = [tuple(wave) > (0,) * len(bounds) for wave in waves.tolist()]
-    weights = np.ascontiguousarray((waves * (2.0 * math.pi / np.ptp(bounds, axis=1))).T)
+def harmonics(center: FloatArray, units: FloatArray, most: int) -> BroadNetwork:
+    """Return all waves up to a number along each axis, a sine and a cosine of each, given the first wave numbers."""
+    lattice = np.stack(np.meshgrid(*[np.arange(-most, most + 1)] * len(units), indexing="ij"), axis=-1)
+    waves = lattice.reshape(-1, len(units))
+    first = [tuple(wave) > (0,) * len(units) for wave in waves.tolist()]
+    weights = np.ascontiguousarray((waves * units).T)
     group = FeatureGroup(activation("sin"), weights, np.where(first, 0.0, math.pi / 2))
-    return BroadNetwork(bounds.mean(axis=1), (group,))
+    return BroadNetwork(center, (group,))

@@ -5,6 +5,7 @@ On a line, rough runs come first: they tell where the solution is steep, and fea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -122,14 +123,25 @@ class RefinementInTime:
         return self._looked_back(stop) if self.level == 0 and stop.reason is not Reason.INTERRUPTED else stop
 
     def _first_fineness(self, design: Design) -> float:
-        """Return the fineness of the first features; waves are to resolve half the digits of initial values."""
-        fineness = 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
-        system = self.system(design, fineness)
-        while isinstance(system, Waves) and system.missed > self.tol**MOST:
-            if SETTINGS.times * system.iteration > MOST * self.allowed:
+        """Return the fineness of the first features; waves are to resolve half the digits of initial values.
+
+        Where values have jumps or kinks, so many waves are needed that they are worth but a glance.
+        """
+        first = fineness = 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
+        system, growth, half, more = self.system(design, first), SETTINGS.finer[0], self.tol**MOST, 1.0
+        while isinstance(system, Waves):
+            if SETTINGS.times * system.iteration * more**design.dimension > self.allowed:
+                self.allowed *= NEGLIGIBLE
+                return first
+            before = system.missed
+            if before <= half:
                 break
-            fineness *= SETTINGS.finer[0]
+            fineness *= growth
             system = self.system(design, fineness)
+            assert isinstance(system, Waves)
+            # The other half of the digits takes so many times as many waves.
+            fall = system.missed / before
+            more = growth ** (math.log(half) / math.log(fall)) if 0.0 < fall < 1.0 and system.missed <= half else 1.0
         return fineness
 
     def compare(self, here: Run) -> Pair:

@@ -28,7 +28,7 @@ from pibls.evolution.radau import (
     node_times,
     times_within,
 )
-from pibls.evolution.waves import Waves, embedded, suits_waves
+from pibls.evolution.waves import Waves, embedded, is_mirrored, suits_waves
 from pibls.problem import OnPart, Problem, Statement
 from pibls.quadrature.roots import climbed
 from pibls.refinement.standards import MOST, POINTS
@@ -119,8 +119,10 @@ def system_of(
     evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator, *, plain: bool = False
 ) -> Galerkin | Waves:
     """Return an evolution on features of a fineness; plain ones have matrices."""
-    if suits_waves(evolution) and not plain:
-        return Waves(evolution, design.harmonics(fineness))
+    if not plain and suits_waves(evolution):
+        mirrored, most = is_mirrored(evolution), design.harmonics(fineness)
+        # Half waves fit between mirrors.
+        return Waves(evolution, 2 * most if mirrored else most, mirrored)
     if evolution.space is None:
         one = np.ones((1, 1))
         return Galerkin(

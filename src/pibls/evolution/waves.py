@@ -1,9 +1,9 @@
-"""Evolutions in a periodic box on all waves that fit into it: derivatives are products, products are taken at points.
+"""Evolutions in a box on all waves that fit into it: derivatives are products, products are taken at points.
 
-In a box that repeats along every axis, with an equation that is the same at all places but for some of its terms,
-nothing is projected and no matrix is large: transforms lead from values at the points of a lattice to waves and back.
-Terms that are not linear with constant factors are evaluated at the points of a finer lattice, whose waves do not
-disguise as longer ones. Newton's matrix is that of mean slopes: one small block for each wave.
+The box repeats along every axis, or its sides are mirrors, as nothing passes them. Then nothing is projected and no
+matrix is large: transforms lead from values at the points of a lattice to waves and back. Terms that are not linear
+with constant factors are evaluated at the points of a finer lattice, whose waves do not disguise as longer ones.
+Newton's matrix is that of mean slopes: one small block for each wave.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from pibls.evolution.design import harmonics
 from pibls.evolution.form import Evolution, Rate, compiled
 from pibls.evolution.multipliers import Slot, State
 from pibls.evolution.radau import STAGES, Trajectory
-from pibls.problem import MultiIndex, Opposite
+from pibls.problem import Data, MultiIndex, OnPart, Opposite, Statement
+from pibls.quadrature.roots import CLOSE, SCAN
+from pibls.refinement.standards import MOST
 from pibls.solution.evolved import EvolvedNetwork
 
 
@@ -34,16 +36,18 @@ class Blocks:
     """A linear map that is the same at all places: one block for each wave."""
 
     matrices: Any  # shape (waves along each axis, states, states)
+    mirrored: bool
 
     def shifted(self, shift: complex) -> Callable[[Any], Any]:
         """Return the function that solves with a multiple of the identity less this map."""
         states, lattice = self.matrices.shape[-1], self.matrices.shape[:-2]
+        there, back = (fft.dctn, fft.idctn) if self.mirrored else (fft.fftn, fft.ifftn)
         inverse, axes = np.linalg.inv(shift * np.eye(states) - self.matrices), tuple(range(1, len(lattice) + 1))
 
         def solve(right: Any) -> Any:
-            waves = fft.fftn(right.reshape(states, *lattice), axes=axes)
+            waves = there(right.reshape(states, *lattice), axes=axes)
             solved = np.moveaxis(inverse @ np.moveaxis(waves, 0, -1)[..., None], -2, 0)[..., 0]
-            found = fft.ifftn(solved, axes=axes).reshape(right.shape)
+            found = back(solved, axes=axes).reshape(right.shape)
             return found if np.iscomplexobj(right) or np.iscomplex(shift) else found.real
 
         return solve
@@ -57,17 +61,18 @@ class Waves:
     """
 
     evolution: Evolution
-    most: int  # the highest number of waves along an axis
+    most: int  # the highest number of waves along an axis; of half waves between mirrors
+    mirrored: bool = False
 
     @property
     def side(self) -> int:
         """Number of points along an axis: no more than waves."""
-        return 2 * self.most + 1
+        return self.most + 1 if self.mirrored else 2 * self.most + 1
 
     @cached_property
     def _fine_side(self) -> int:
         """Number of points along an axis at which products of two functions do not disguise as others."""
-        return int(fft.next_fast_len(3 * self.most + 2, real=True))
+        return int(fft.next_fast_len((3 * self.most + 2) // (2 if self.mirrored else 1) + 1, real=True))
 
     @cached_property
     def _axes(self) -> tuple[int, ...]:
@@ -79,12 +84,13 @@ class Waves:
     @cached_property
     def _units(self) -> FloatArray:
         """The wave number of one wave along each axis."""
-        return np.asarray(2.0 * math.pi / np.ptp(self.evolution.space.bounds, axis=1))
+        return np.asarray((1.0 if self.mirrored else 2.0) * math.pi / np.ptp(self.evolution.space.bounds, axis=1))
 
     def points(self, side: int) -> FloatArray:
         """Return the points of a lattice."""
         low, high = self.evolution.space.bounds.T
-        steps = np.stack(np.meshgrid(*[np.arange(side) / side] * len(low), indexing="ij"), axis=-1)
+        along = (np.arange(side) + (MOST if self.mirrored else 0.0)) / side
+        steps = np.stack(np.meshgrid(*[along] * len(low), indexing="ij"), axis=-1)
         return np.asarray(low + steps.reshape(-1, len(low)) * (high - low))
 
     @cached_property
@@ -96,7 +102,7 @@ class Waves:
         whole = fft.fftfreq(self.side, 1.0 / self.side)
         found: Any = np.ones((1,) * len(index))
         for axis, (order, unit) in enumerate(zip(index, self._units.tolist(), strict=True)):
-            own = np.arange(self.most + 1) if half and axis == len(index) - 1 else whole
+            own = np.arange(self.most + 1) if self.mirrored or (half and axis == len(index) - 1) else whole
             shape = tuple(-1 if k == axis else 1 for k in range(len(index)))
             found = found * ((1j * unit * own) ** order).reshape(shape)
         return found
@@ -133,32 +139,40 @@ class Waves:
         """Whether the blocks are all there is to the Jacobian."""
         return not any(other or rate.slopes for _, other, rate in self._parts.values())
 
+    def _waves(self, values: FloatArray) -> Any:
+        """Return the waves of values at the points of a lattice."""
+        if self.mirrored:
+            return fft.dctn(values, axes=self._axes, norm="forward")
+        return fft.rfftn(values, axes=self._axes, norm="forward")
+
+    def _values(self, waves: Any, side: int) -> FloatArray:
+        """Return the values of waves at the points of a lattice."""
+        if self.mirrored:
+            return np.asarray(fft.idctn(waves.real, axes=self._axes, norm="forward"))
+        return np.asarray(fft.irfftn(waves, s=self._shape(side), axes=self._axes, norm="forward"))
+
     def _finely(self, waves: Any) -> FloatArray:
         """Return the values of waves at the points of the fine lattice."""
-        ratio = (self._fine_side / self.side) ** len(self._axes)
-        padded = np.zeros((*waves.shape[: self._axes[0]], *self._half_shape(self._fine_side)), dtype=complex)
+        last = self._fine_side if self.mirrored else self._fine_side // 2 + 1
+        padded = np.zeros((*waves.shape[: self._axes[0]], *self._shape(self._fine_side)[:-1], last), dtype=complex)
         padded[self._low] = waves
-        return np.asarray(fft.irfftn(ratio * padded, s=self._shape(self._fine_side), axes=self._axes))
-
-    def _half_shape(self, side: int) -> tuple[int, ...]:
-        return (*self._shape(side)[:-1], side // 2 + 1)
+        return self._values(padded, self._fine_side)
 
     @cached_property
     def _low(self) -> Any:
         """Where the waves of the lattice are among those of the fine one."""
         along = np.concatenate([np.arange(self.most + 1), self._fine_side - np.arange(self.most, 0, -1)])
-        axes = [along] * (len(self._axes) - 1)
+        axes = [along[: self.most + 1] if self.mirrored else along] * (len(self._axes) - 1)
         return (..., *np.ix_(*axes, np.arange(self.most + 1)))
 
     def _coarsely(self, values: FloatArray) -> Any:
         """Return the waves of values at the points of the fine lattice, without those that are too short."""
-        ratio = (self.side / self._fine_side) ** len(self._axes)
-        return ratio * fft.rfftn(values, axes=self._axes)[self._low]
+        return self._waves(values)[self._low]
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return the time derivative of all values, one row per time."""
         fields = self._fields(states)
-        waves, found, known = fft.rfftn(fields, axes=self._axes), np.empty_like(fields), dict[Slot, FloatArray]()
+        waves, found, known = self._waves(fields), np.empty_like(fields), dict[Slot, FloatArray]()
         X = self._finely_at(times) if any(rate.rest is not None for *_, rate in self._parts.values()) else np.empty(0)
 
         def values(slot: Slot) -> FloatArray:
@@ -171,7 +185,7 @@ class Waves:
                 found[:, number] = fields[:, self._numbers[name, order + 1]]
                 continue
             constant, other, rate = self._parts[name]
-            made: Any = np.zeros_like(waves[:, 0])
+            made: Any = np.zeros(waves[:, 0].shape, dtype=complex)
             for slot, factor in constant:
                 made += factor * self._symbol(slot.multi_index) * waves[:, self._numbers[slot.state]]
             if other or rate.rest is not None:
@@ -180,7 +194,7 @@ class Waves:
                     own = rate.rest(X, None, [values(slot).ravel() for slot in rate.slots])
                     rest = rest + own.reshape(len(times), *self._shape(self._fine_side))
                 made += self._coarsely(rest)
-            found[:, number] = fft.irfftn(made, s=self._shape(self.side), axes=self._axes)
+            found[:, number] = self._values(made, self.side)
         return found.reshape(states.shape)
 
     def _finely_at(self, times: FloatArray) -> FloatArray:
@@ -192,7 +206,7 @@ class Waves:
     def jacobian(self, time: float, state: FloatArray) -> Blocks:
         """Return the derivative of the rates by the state, with the mean of factors that differ from place to place."""
         fields = self._fields(state[None])
-        waves, X = fft.rfftn(fields, axes=self._axes)[0], self._finely_at(np.array([time]))
+        waves, X = self._waves(fields)[0], self._finely_at(np.array([time]))
         count = len(self._numbers)
         found: Any = np.zeros((*self._shape(self.side), count, count), dtype=complex)
         for (name, order), number in self._numbers.items():
@@ -206,7 +220,7 @@ class Waves:
                 terms += [(slot, float(np.mean(own(X, None, [v.ravel() for v in slots])))) for slot, own in rate.slopes]
             for slot, factor in terms:
                 found[..., number, self._numbers[slot.state]] += factor * self._symbol(slot.multi_index, half=False)
-        return Blocks(found)
+        return Blocks(found, self.mirrored)
 
     def sizes(self, states: FloatArray) -> FloatArray:
         """Return the root mean square of every state."""
@@ -215,7 +229,7 @@ class Waves:
 
     def initial(self) -> FloatArray:
         """Return the initial values, without waves that are too short."""
-        return np.asarray(fft.irfftn(self._first, s=self._shape(self.side), axes=self._axes)).ravel()
+        return self._values(self._first, self.side).ravel()
 
     @cached_property
     def _first(self) -> Any:
@@ -231,7 +245,8 @@ class Waves:
         """The relative size of the shortest waves of the initial values."""
         longest = np.zeros(())
         for axis in self._axes:
-            along = np.abs(np.arange(self.most + 1) if axis == -1 else fft.fftfreq(self.side, 1.0 / self.side))
+            whole = axis < -1 and not self.mirrored
+            along = np.abs(fft.fftfreq(self.side, 1.0 / self.side)) if whole else np.arange(self.most + 1)
             longest = np.maximum(longest, along.reshape(-1, *[1] * (-axis - 1)))
         squares, short = np.abs(self._first) ** 2, longest > 0.75 * self.most
         sizes = np.sqrt(squares.sum(axis=self._axes))
@@ -275,18 +290,20 @@ class Waves:
         pieces = trajectory.coefficients
         fields = pieces.reshape(*pieces.shape[:2], len(self._numbers), *self._shape(self.side))
         wanted = [self._numbers[name, 0] for name in self.evolution.problem.field_names]
-        count = len(self._axes)
-        # Around the middle of the box instead of its corner, waves have other signs.
-        lattice = np.indices(self._shape(self.side)).sum(axis=0) - count * self.most
-        signs, found = (-1.0) ** lattice / self.side**count, []
+        found, axes = [], self._axes
         for piece in fields[:, :, wanted]:
-            waves = fft.fftshift(fft.fftn(piece, axes=self._axes), axes=self._axes)
-            waves = (waves * signs).reshape(len(piece), len(wanted), -1)
+            if self.mirrored:
+                waves = fft.dctn(piece, axes=axes, norm="forward")
+                numbers = np.abs(np.arange(-self.most, self.most + 1))
+                waves = waves[(..., *np.ix_(*[numbers] * len(axes)))]
+            else:
+                waves = fft.fftshift(fft.fftn(piece, axes=axes, norm="forward"), axes=axes)
+            waves = waves.reshape(len(piece), len(wanted), -1)
             # Of a wave and its mirror image one is a sine and the other a cosine.
             middle = waves.shape[-1] // 2
             halves = 2.0 * waves[..., :middle].real, waves[..., middle : middle + 1].real
             found.append(np.concatenate([*halves, -2.0 * waves[..., middle + 1 :].imag], axis=-1))
-        features = harmonics(self.evolution.space, self.most)
+        features = harmonics(self.evolution.space.bounds[:, 0], self._units, self.most)
         return EvolvedNetwork(features, np.ones(features.size), trajectory.breaks, np.array(found))
 
 
@@ -304,19 +321,59 @@ def _transform(points: float) -> float:
 
 
 def suits_waves(evolution: Evolution) -> bool:
-    """Tell whether an evolution is followed on waves: in a box that repeats along all of several axes.
+    """Tell whether an evolution is followed on waves: in a box that repeats along all of several axes, or of mirrors.
 
     On a line matrices are small, and features follow what is steep.
     """
-    space = evolution.space
-    if space is None or len(space.coordinates) < 2 or evolution.mass or evolution.multipliers or evolution.pulled:
+    return repeats(evolution) or is_mirrored(evolution)
+
+
+def _is_plain(evolution: Evolution) -> bool:
+    """Tell whether all there is to an evolution in several coordinates is rates and conditions on single fields."""
+    if evolution.space is None or len(evolution.space.coordinates) < 2 or evolution.lacks or evolution.surplus:
         return False
-    if evolution.lacks or evolution.surplus:
+    return not (evolution.mass or evolution.multipliers or evolution.pulled)
+
+
+def repeats(evolution: Evolution) -> bool:
+    """Tell whether an evolution repeats along all of several axes."""
+    if not _is_plain(evolution):
         return False
-    places = {name: [s.place for s in evolution.conditions_on(name)] for name in evolution.problem.field_names}
-    every = {f"{symbol.name}_min" for symbol in space.coordinates}
+    places = [[s.place for s in evolution.conditions_on(name)] for name in evolution.problem.field_names]
+    every = {f"{symbol.name}_min" for symbol in evolution.space.coordinates}
     return all(
         all(isinstance(place, Opposite) for place in own)
         and {place.low.name for place in own if isinstance(place, Opposite)} == every
-        for own in places.values()
+        for own in places
     )
+
+
+def is_mirrored(evolution: Evolution) -> bool:
+    """Tell whether the sides of a box are mirrors: slopes vanish there, and rates are the same in a mirror."""
+    if not _is_plain(evolution):
+        return False
+    box, rates = np.ptp(evolution.space.bounds, axis=1), evolution.rates.values()
+    if any(order % 2 for slot in evolution.slots for order in slot.multi_index):
+        return False
+    if any(rate.has(Data) or rate.free_symbols & set(evolution.space.coordinates) for rate in rates):
+        return False
+    if abs(evolution.space.measure - float(np.prod(box))) > CLOSE * evolution.space.measure:
+        return False
+    whole = 2.0 * float((np.prod(box) / box).sum()) * float(np.ptp(evolution.limits))
+    return all(
+        all(_is_mirror(statement) for statement in own)
+        and abs(sum(s.place.part.measure for s in own if isinstance(s.place, OnPart)) - whole) <= CLOSE * whole
+        for own in (evolution.conditions_on(name) for name in evolution.problem.field_names)
+    )
+
+
+def _is_mirror(statement: Statement) -> bool:
+    """Tell whether a condition is that the slope across a side vanishes."""
+    form, place = statement.form, statement.place
+    if not isinstance(place, OnPart) or form.source != 0 or any(sum(t.multi_index) != 1 for t in form.terms):
+        return False
+    X, normals = place.part.sample(SCAN, "kronecker", 0)
+    slopes = np.zeros(normals.shape)
+    for term, own in zip(form.terms, form.coefficient_functions, strict=True):
+        slopes[:, term.multi_index.index(1)] = own(X, normals)
+    return bool((np.abs(slopes) > CLOSE).any(axis=1).all() and (np.abs(slopes[normals == 0.0]) <= CLOSE).all())
