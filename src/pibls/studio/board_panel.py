@@ -193,7 +193,7 @@ class BoardPanel(PagePanel):
             self.chip(words, partial(self._give, field, entries), "aria-pressed=false")
 
     def _tell(self) -> None:
-        """Write on buttons what conditions say, which tells them from others."""
+        """Write the values of conditions on buttons, which tells them apart."""
         several = len(self.page.problem.get("fields", [])) > 1
         for number, chip in self.offered.items():
             own = self.page.record["conditions"][number]
