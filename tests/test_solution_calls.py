@@ -141,7 +141,7 @@ def test_derivatives_print_as_mathematics(waves):
 
 @pytest.mark.parametrize("bad", [sp.Symbol("z"), "x", None, ["x"], np.zeros(2), (sp.Symbol("z"), 2)])
 def test_derivatives_are_along_coordinates_only(waves, bad):
-    with pytest.raises(InputError, match=r"coordinates of the problem, \('x', 'y'\)"):
+    with pytest.raises(InputError, match="takes symbols of the coordinates x, y"):
         waves.derivative("u", bad)
 
 
