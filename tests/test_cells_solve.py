@@ -511,3 +511,22 @@ def test_a_straight_flow_needs_one_cell_although_a_velocity_of_zero_is_smooth_no
     assert solution.diagnostics.stages[-1].cells == 1
     places = SQUARE.sample(50)
     assert solution(places)["u"] == pytest.approx(4 * places[:, 1] * (1 - places[:, 1]), abs=1e-5)
+
+
+def test_richer_cells_that_share_the_error_of_a_corner_do_not_hide_it():
+    """On one cell every two degrees more leave most of the error, so that their distance shows little of it."""
+    x, y = pb.coordinates("x y")
+    u = pb.field("u", x, y)
+    corners = [(0, 0), (1, 0), (0.536, 0.844), (-0.425, 0.905), (-0.992, 0.126), (-0.638, -0.77)]
+    turned = sp.atan2(-0.905 * x - 0.4254 * y, -0.4254 * x + 0.905 * y)
+    singular = (x**2 + y**2) ** 0.39069 * sp.cos(0.78138 * turned)
+    exact = singular + sp.exp(x / 4 - 0.22 * y) + sp.cos(1.38 * x + 1) * sp.cos(2.91 * y + 1)
+    problem = pb.Problem(
+        sp.Eq(-pb.laplacian(u), -exact.diff(x, 2) - exact.diff(y, 2)),
+        pb.Polygon((x, y), corners),
+        [pb.Dirichlet(u, exact)],
+        exact=exact,
+    )
+    for seed in (0, 1):
+        solution = pb.solve(problem, tol=2e-3, seed=seed)
+        assert solution.true_error() <= 3 * solution.error_estimate
