@@ -86,7 +86,7 @@ class SubtreeReport:
         The places where it shares unknowns, under names that are the same everywhere; how many in each, and how many of
         its parts hold it.
     sum_weights, ends, part
-        As of :class:`~pibls.cells.branches.Branch`; the sample by its number among the parts.
+        As of :class:`~pibls.cells.branches.Branch`; the part by its number.
     numbers, eliminated, work
         Floating-point numbers it holds, unknowns it eliminates, and operations of its parts and of its unions.
     """
