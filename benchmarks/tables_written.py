@@ -58,8 +58,9 @@ def _calibration(rows: Sequence[Row], above: float = ROUND_OFF) -> str:
     wrong = sum(r["status"] == "converged" and float(r["error"]) > 10 * float(r["tol"]) for r in rows)
     outside = sorted({f"`{r['problem']}`" for r in rows if float(r["error"]) > above and not 0.1 <= _ratio(r) <= 10})
     return (
-        f"Of {len(rows)} runs, {len(ratios)} ended above round-off. The true error was {said} of these (smallest "
-        f"ratio {min(ratios):.2g}, largest {max(ratios):.2g}{'; outside 10: ' if outside else ''}{', '.join(outside)}). "
+        f"Of {len(rows)} runs, {len(ratios)} ended above round-off. The true error was {said} of these "
+        f"(smallest ratio {min(ratios):.2g}, largest {max(ratios):.2g}"
+        f"{'; outside 10: ' if outside else ''}{', '.join(outside)}). "
         f"{wrong or 'No'} run called converged had a true error above ten times its tolerance."
     )
 

@@ -315,7 +315,7 @@ def varying(views: Sequence[View]) -> str:
 
 
 def told_apart(views: Sequence[View]) -> tuple[str, list[str]]:
-    """Return in words the coordinates that are fixed alike in all views, and what is fixed otherwise in each."""
+    """Return in words the coordinates that are fixed alike in all views, and the other fixed ones of each."""
     alike = [words for words in views[0].fixings if all(words in view.fixings for view in views)]
     return ", ".join(alike), [", ".join(w for w in view.fixings if w not in alike) for view in views]
 
