@@ -188,3 +188,23 @@ def test_a_term_that_is_huge_elsewhere_leaves_nothing_open():
     source = sp.exp(exact) - exact.diff(x, 2)
     problem = pb.Problem(sp.Eq(sp.exp(u) - u.diff(x, 2), source), line, [pb.Dirichlet(u, exact)])
     assert pb.solve(problem, tol=1e-3, seed=2).status != "ill-posed"
+
+
+def test_an_equation_that_is_not_linear_in_its_slope_starts_from_one() -> None:
+    c = pb.field("c", t)
+    grown = pb.Problem(
+        sp.Eq(c.diff(t) ** 3, 27 * c**2), pb.TimeInterval(t, 0, 1), [pb.Initial(c, 1)], exact=(1 + t) ** 3
+    )
+    solution = pb.solve(grown, tol=1e-4)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4
+
+
+def test_slopes_at_the_left_lead_the_way_along_a_line() -> None:
+    """With value and outward slope at one end, a nonlinear equation is followed as if the line were time."""
+    line = pb.Interval((x, 0, 4))
+    start = [pb.Dirichlet(w, 1, on=line.left), pb.Neumann(w, 1, on=line.left)]
+    falling = pb.Problem(sp.Eq(w.diff(x, 2), 2 * w**3), line, start, exact=1 / (1 + x))
+    assert pb.solve(falling, tol=1e-4).true_error() < 1e-4
+    rising = pb.Problem(falling.equations, line, [start[0], pb.Neumann(w, -1, on=line.left)])
+    assert "near x = 1" in pb.solve(rising, tol=1e-4).diagnostics.message
