@@ -49,8 +49,8 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
     """Yield starts by name: zero, a harmonic function, a bump and a random function.
 
     The harmonic function and the bump satisfy the conditions. They may not be determined for first-order equations and
-    nonlinear conditions; then a constant and slopes replace them. An equation that is not linear in its derivatives may
-    have no step to take where these vanish.
+    nonlinear conditions; then a constant replaces them, and slopes: an equation of first order that is not linear in
+    its derivatives may have no step to take where these vanish.
     """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
@@ -58,8 +58,9 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
     found = harmonic(layout, root) if max(orders) > 1 else None
     if found is None:
         yield "a constant", values_from(_linear_state(problem, 0.0), problem)
-        yield "a slope", values_from(_linear_state(problem, 1.0), problem)
-        yield "the opposite slope", values_from(_linear_state(problem, -1.0), problem)
+        if max(orders) == 1:
+            yield "a slope", values_from(_linear_state(problem, 1.0), problem)
+            yield "the opposite slope", values_from(_linear_state(problem, -1.0), problem)
     else:
         yield "a harmonic function", found
         loaded = _poisson(layout, root, 1.0)
