@@ -74,6 +74,15 @@ def test_values_of_expressions_at_points(torsion):
         torsion.value(pb.normal_derivative(u))([[0.5, 0.5]])
 
 
+def test_whatever_takes_points_takes_one_argument_per_coordinate(torsion):
+    value, residual = torsion.value(u**2), torsion.residual(0)
+    for function in (torsion, value, value.error, torsion.error_field, torsion.derivative(u, x), residual):
+        assert function(0.2, [0.1, 0.3]) == pytest.approx(function([[0.2, 0.1], [0.2, 0.3]]), abs=0)
+        for given in [(0.5,), (0.1, 0.2, 0.3)]:
+            with pytest.raises(pb.PiblsError, match=r"one argument for each coordinate \('x', 'y'\)"):
+                function(*given)
+
+
 def test_materials_are_seen_from_one_side(disk):
     solution, inner, k = disk
     domain = solution.problem.domain

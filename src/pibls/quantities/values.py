@@ -28,15 +28,17 @@ class ValueFunction:
     name: str
     imaginary: ValueFunction | None = None  # the imaginary part of a complex expression
 
-    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+    def __call__(self, *points: Any, outside: str = "nan", **named: Any) -> Any:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
-        real = self._of(X, outside, named, error=False)
-        return real if self.imaginary is None else real + 1j * self.imaginary(X, outside=outside, **named)
+        real = self._of(points, outside, named, error=False)
+        return real if self.imaginary is None else real + 1j * self.imaginary(*points, outside=outside, **named)
 
-    def error(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+    def error(self, *points: Any, outside: str = "nan", **named: Any) -> FloatArray:
         """Return the estimated absolute errors at points; NaN where there is no richer solution to tell them."""
-        real = self._of(X, outside, named, error=True)
-        return real if self.imaginary is None else np.hypot(real, self.imaginary.error(X, outside=outside, **named))
+        real = self._of(points, outside, named, error=True)
+        return (
+            real if self.imaginary is None else np.hypot(real, self.imaginary.error(*points, outside=outside, **named))
+        )
 
     @property
     def quantity(self) -> Quantity:
@@ -57,9 +59,9 @@ class ValueFunction:
             raise InputError(f"The value of {self.name} is asked for at {X[0].tolist()}, which is outside the domain.")
         return self.pair.quantity(float(free(X)[0]), float(free.error(X)[0]))
 
-    def _of(self, X: Any, outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
+    def _of(self, given: tuple[Any, ...], outside: str, named: dict[str, Any], *, error: bool) -> FloatArray:
         solution = self.pair.solution
-        points, shaped = gather(solution.coordinate_names, X, named, f"value of {self.name}")
+        points, shaped = gather(solution.coordinate_names, given, named, f"value of {self.name}")
         mask = inside_of(solution, points, outside, f"value of {self.name}")
         found, own = np.full(len(points), np.nan), points[mask]
         if len(own):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,17 +39,17 @@ OUTSIDE = ("nan", "value", "error")
 
 
 def gather(
-    names: tuple[str, ...], X: Any, named: Mapping[str, Any], owner: str, more: tuple[Any, ...] = ()
+    names: tuple[str, ...], given: tuple[Any, ...], named: Mapping[str, Any], owner: str
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
     """Return an array of points, from an array or from one argument per coordinate, and how to shape the values."""
-    if more:
-        if named or len(more) + 1 != len(names):
-            raise InputError(f"{owner} takes an array of points, or one argument for each coordinate {names}.")
-        X, named = None, dict(zip(names, (X, *more), strict=True))
-    if X is not None and named:
+    if given and named:
         raise InputError(f"{owner} takes an array of points or one keyword per coordinate {names}, not both.")
-    if X is not None:
-        return check_points("X", X, owner, len(names)), lambda values: values
+    if len(given) == 1 and not (len(names) > 1 and isinstance(given[0], numbers.Real)):
+        return check_points("X", given[0], owner, len(names)), lambda values: values
+    if given:
+        if len(given) != len(names):
+            raise InputError(f"{owner} takes an array of points, or one argument for each coordinate {names}.")
+        named = dict(zip(names, given, strict=True))
     if set(named) != set(names):
         raise InputError(
             f"{owner} takes an array of points, or a keyword for each coordinate {names}. Got {sorted(named)} instead."
@@ -82,19 +83,19 @@ class ComplexFunction:
 class FieldFunction:
     """A field of a solution, or a derivative of it, as a function of points.
 
-    Call it like the solution: on an array, a list, or one keyword per coordinate.
+    Call it like the solution: on an array, a list, or one argument per coordinate, by place or by name.
     """
 
     solution: Solution
     field: str
     multi_index: MultiIndex
 
-    def __call__(self, X: Any = None, *more: Any, outside: str = "nan", **named: Any) -> FloatArray:
+    def __call__(self, *points: Any, outside: str = "nan", **named: Any) -> FloatArray:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
-        points, shaped = gather(self.solution.coordinate_names, X, named, repr(self), more)
-        mask = inside_of(self.solution, points, outside, repr(self))
-        values = np.full(len(points), np.nan)
-        values[mask] = self.solution.evaluate(points[mask], [(self.field, self.multi_index)])[0]
+        X, shaped = gather(self.solution.coordinate_names, points, named, repr(self))
+        mask = inside_of(self.solution, X, outside, repr(self))
+        values = np.full(len(X), np.nan)
+        values[mask] = self.solution.evaluate(X[mask], [(self.field, self.multi_index)])[0]
         return shaped(values)
 
     def __repr__(self) -> str:
@@ -127,9 +128,9 @@ class ResidualFunction:
     solution: Solution
     statement: Statement
 
-    def __call__(self, X: Any = None, **named: Any) -> FloatArray:
+    def __call__(self, *given: Any, **named: Any) -> FloatArray:
         """Evaluate at points of the place where the equation holds."""
-        points, shaped = gather(self.solution.coordinate_names, X, named, "residual")
+        points, shaped = gather(self.solution.coordinate_names, given, named, "residual")
         place = self.statement.place
         if isinstance(place, Average | Across) or self.statement.targets is not None:
             where = "on average" if isinstance(place, Average | Averages) else "at its own points"

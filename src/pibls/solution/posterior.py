@@ -141,7 +141,7 @@ def _by_nodes(
     owner: str,
 ) -> dict[str, FloatArray]:
     """Return rows with a value for each point, made of the nodes there, field by field."""
-    points, shaped = gather(solution.coordinate_names, X, named, owner)
+    points, shaped = gather(solution.coordinate_names, () if X is None else (X,), named, owner)
     zero = (0,) * len(solution.coordinate_names)
     step = max(1, CHUNK_ENTRIES // solution.network.size)
     result = {}

@@ -108,7 +108,7 @@ class Solution(Measurable, WaysOut):
         array, or dict of arrays
             ``(n,)`` for one field, ``{name: (n,)}`` for several; complex for complex fields.
         """
-        points, shaped = gather(self.coordinate_names, X, named, "solution", more)
+        points, shaped = gather(self.coordinate_names, () if X is None else (X, *more), named, "solution")
         values: dict[str, Any] = {f.field: shaped(f(points, outside=outside)) for f in self.field_functions}
         for name, (real, imaginary) in pairs_of(values).items():
             values[name] = values.pop(real) + 1j * values.pop(imaginary)
@@ -262,7 +262,7 @@ class Solution(Measurable, WaysOut):
         """
         return ResidualFunction(self, statement_of(self.problem, condition))
 
-    def error_field(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+    def error_field(self, *points: Any, outside: str = "nan", **named: Any) -> Any:
         """Return the estimated absolute error at points, from the distance to the other network of the error estimate.
 
         Over the domain it is as large as the true error; at a single point, where both may cross, it can be smaller.
@@ -282,7 +282,7 @@ class Solution(Measurable, WaysOut):
                 f"This solution by {self.diagnostics.method} has no error field, which rests on a second, richer "
                 "network. Use pibls.solve, which makes one."
             )
-        here, there = (solution(X, outside=outside, **named) for solution in (self, self.richer_solution))
+        here, there = (solution(*points, outside=outside, **named) for solution in (self, self.richer_solution))
         share = min(1.0, self.distance_share)
         return _by_field(lambda own, other: share * np.abs(own - other), here, there)
 
