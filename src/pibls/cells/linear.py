@@ -45,7 +45,7 @@ def suits_cells(problem: Problem) -> bool:
 
 def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree that resolves the data; along a periodic axis it has at least two cells."""
-    rows, most = data.rows, _most_cells(data.rows, budget)
+    rows, most = data.rows, _most_cells(data.rows, FIRST * budget)
     root = data.modes.refined(_aligned(rows, root, most), tol, most)
     return rows.layout.trimmed(data.resolving_data(root, tol, most))
 
@@ -55,8 +55,8 @@ def _work_per_cell(rows: Rows) -> float:
 
 
 def _most_cells(rows: Rows, budget: float) -> int:
-    """Return the largest number of cells of a first tree."""
-    return max(_FEWEST_CELLS, int(FIRST * budget * RATE / _work_per_cell(rows)))
+    """Return the largest number of cells that a budget pays for."""
+    return max(_FEWEST_CELLS, int(budget * RATE / _work_per_cell(rows)))
 
 
 def _aligned(rows: Rows, root: Cell | None, most: int) -> Cell:
@@ -108,10 +108,11 @@ def start_of(
 def _following_waves(data: DataRefinement, tol: float, budget: float) -> Start:
     """Return the data for the degree whose cells resolve the waves of the equations with the least work, and the cells.
 
-    A wave takes fewer functions on large cells of a high degree than on small cells of a low one.
+    A wave takes fewer functions on large cells of a high degree than on small cells of a low one. Cells that do not
+    resolve it say nothing of the solution: where needed, waves take the whole budget.
     """
     layout = data.rows.layout
-    root = _aligned(data.rows, None, _most_cells(data.rows, budget))
+    root = _aligned(data.rows, None, _most_cells(data.rows, FIRST * budget))
     found, least = Start(data, root), math.inf
     for degree in range(layout.reference.degree, degree_for(layout.reference.dimension, 0.0) + 1, 2):
         more = degree - layout.reference.degree
