@@ -228,3 +228,42 @@ def test_a_peak_does_not_hide_the_rest():
     assert 2.0 <= scale.norm.vmax < 5.0
     assert (value_scale(values).norm.vmax, value_scale(values).extend) == (500.0, "neither")
     assert value_scale(np.linspace(-1.0, 1.0, 50), steep=True).extend == "neither"
+
+
+def test_streamlines_are_as_dense_on_a_long_map_as_on_a_square_one():
+    channel = pb.Rectangle((x, 0, 10), (y, 0, 1))
+    along = fitted(Problem([sp.Eq(u, 1), sp.Eq(v, 0)], channel, []), lambda X: X * 0 + [1, 0], nodes=10, points=50)
+    lines = next(own for own in plot(along, streamlines=(u, v), n=N).axes[0].collections if len(own.get_segments()) > 9)
+    heights = {round(float(segment[0, 1]), 3) for segment in lines.get_segments()}
+    assert len(heights) > 8
+
+
+def test_words_beside_marks_stay_on_the_map(solved):
+    axes = plot(solved, -((x - 0.4) ** 2) - y**2, n=N, extremes=True).axes[0]
+    assert [words_.get_ha() for words_ in axes.texts] == ["left", "right"]
+
+
+def test_a_slim_deformed_body_leaves_room_for_the_words_of_the_next_panel():
+    strip = pb.Rectangle((x, 0, 20), (y, 0, 1))
+    bent = fitted(Problem([sp.Eq(u, 0), sp.Eq(v, x**2)], strip, []), lambda X: np.stack([0 * X[:, 0], X[:, 0] ** 2], 1))
+    figure = plot(bent, deformed=(u, v), n=N)
+    figure.draw_without_rendering()
+    above, below = figure.axes[0].xaxis.label, figure.axes[1].title
+    assert below.get_window_extent().y1 < above.get_window_extent().y0 - 8  # pixels
+
+
+def test_the_picture_of_a_solid_tells_where_each_part_is():
+    z = coordinates("z")
+    legend = pb.Cylinder((x, y, z), (0, 0, 0), (0, 0, 2), 1).plot().axes[0].get_legend()
+    told = [entry.get_text().split("   ") for entry in legend.get_texts()]
+    assert told == [["bottom", "(0, 0, 0)"], ["side", "(0, 0, 1)"], ["top", "(0, 0, 2)"]]
+
+
+def test_a_surface_has_the_unit_and_the_colours_that_were_asked_for():
+    z = coordinates("z")
+    w = field("w", x, y, z)
+    box = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    warm = fitted(Problem(sp.Eq(w, x), box, []), lambda X: X[:, 0], nodes=20, points=100)
+    bar = plot(warm, surface=True, unit="°C", cmap="cividis", n=4).axes[-1]
+    assert bar.get_ylabel() == "°C"
+    assert bar._colorbar.cmap.name == "cividis"

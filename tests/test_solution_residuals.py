@@ -141,7 +141,7 @@ def test_as_an_array_it_is_the_residual_at_fresh_points_of_its_place(heat):
 
 @pytest.mark.parametrize("which", [1, -2, 7])
 def test_positions_beyond_the_equations(heat, which):
-    with pytest.raises(InputError, match=rf"There are 1 equations. Got the position {which}"):
+    with pytest.raises(InputError, match=rf"numbered from 0, and the last one is 0. Got {which}"):
         heat[0].residual(which)
 
 

@@ -265,3 +265,13 @@ def test_the_rounding_of_a_double_eigenvalue_is_stated():
     found = pb.eigen(plate, 4)
     first, second, third = 104.363105558844, 452.004510133174, 1216.407599710232
     assert np.all(np.abs(found.values - [first, second, second, third]) <= 3 * found.errors)
+
+
+def test_a_notebook_shows_the_values_with_their_errors():
+    w, lam = pb.field("w", x), pb.eigenvalue("lam")
+    string = pb.Problem(sp.Eq(-w.diff(x, 2), lam * w), pb.Interval((x, 0, sp.pi)), [pb.Dirichlet(w, 0)])
+    found = pb.eigen(string, number=1)
+    assert repr(found).startswith("Spectrum(converged, 1 eigenvalue)\n")
+    assert "±" in found._repr_html_()
+    assert "The estimated error" in found._repr_html_()
+    assert "1 equation, 1 condition, " in repr(string)

@@ -16,6 +16,7 @@ from pibls.evolution import find_evolution, transits
 x, y, z, t = pb.coordinates("x y z t")
 u, v = pb.field("u", x, y), pb.field("v", x, y)
 SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+LEFT = pb.Rectangle((x, 0, sp.Rational(1, 2)), (y, 0, 1))
 CUBE = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
 
 
@@ -44,6 +45,33 @@ class TestCompatibility:
         given = [pb.Periodic(u, x), pb.Periodic(v, x), pb.Dirichlet(v, 0, on=SQUARE.bottom | SQUARE.top)]
         found = told(pb.Problem(equations, SQUARE, given))
         assert ("adds up to 0.01, and by the conditions 0 flows out" in found) == bool(source)
+
+    @pytest.mark.parametrize("stiffness", [1, pb.per_region({LEFT: 2}, 1)])
+    def test_a_part_of_the_flux_without_fields_may_jump_inside(self, stiffness):
+        field, pull = pb.field("u", x, y), pb.per_region({LEFT: 1}, 3)
+        equation = sp.Eq(pb.div([stiffness * field.diff(x) + pull, stiffness * field.diff(y)]), 0)
+
+        def gap(right, *more):
+            slopes = {SQUARE.left: 0, SQUARE.right: right, SQUARE.bottom: 0, SQUARE.top: 0}
+            sides = [pb.Neumann(field, slope, on=side) for side, slope in slopes.items()]
+            return told(pb.Problem(equation, SQUARE, [*sides, pb.Mean(field, 0), *more]))
+
+        assert gap(-2) == ""
+        assert "by the conditions 2 flows out" in gap(0)
+        assert gap(0, pb.Interface(field, on=LEFT, flux=2)) == ""
+        assert "by the conditions 1 flows out" in gap(0, pb.Interface(field, on=LEFT, flux=1))
+
+    @pytest.mark.parametrize("turn", [0, 1])
+    def test_a_heated_strip_of_two_metals_is_free_to_bend(self, turn):
+        upper, lower = pb.field("u", x, y), pb.field("v", x, y)
+        strain = pb.per_region({pb.Rectangle((x, 0, 1), (y, 0, sp.Rational(1, 2))): 1}, 2)
+        stress = pb.stress([upper, lower], young=1, poisson=0.25, plane="stress", expansion=strain)
+        ends = pb.Traction(stress, [0, turn * (x - sp.Rational(1, 2))], on=SQUARE.top)
+        free = pb.Traction(stress, 0, on=SQUARE.boundary - SQUARE.top)
+        means = [pb.Mean(upper, 0), pb.Mean(lower, 0), pb.Mean(upper.diff(y) - lower.diff(x), 0)]
+        problem = pb.Problem([sp.Eq(pb.div(row), 0) for row in stress.tolist()], SQUARE, [*ends, *free, *means])
+        assert ("moment of the sources adds up to 0, " in told(problem)) == bool(turn)
+        assert bool(told(problem)) == bool(turn)
 
     @pytest.mark.parametrize("more", [0, sp.Rational(1, 50)])
     def test_in_space_too(self, more):

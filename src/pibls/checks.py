@@ -26,6 +26,15 @@ WAYS = ("space-time", "lines")
 """How to go through time, as :func:`~pibls.solve` takes it."""
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def shorten(value: object, limit: int = 80) -> str:
     """Return a one-line ``repr`` of a value, cut to ``limit`` characters, that never raises.
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import permutations
-from typing import TYPE_CHECKING
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pibls.cells.balances import Turn, turns_of
 from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.geometry.points import interior_points
 from pibls.problem import OnPart, Statement
@@ -24,6 +27,8 @@ __all__ = ["MixedDerivatives", "both"]
 
 Key = tuple[int, int, int, int]
 """An equation, a field, an axis across which a mixed derivative flows, and the other axis of the derivative."""
+Coefficients = Mapping[tuple[Any, MultiIndex], FloatArray]
+"""The coefficients of the derivatives of fields in a statement, at points."""
 
 
 @dataclass(eq=False)
@@ -44,23 +49,35 @@ class MixedDerivatives:
     def _shares(self) -> dict[Key, float]:
         """The shares of mixed derivatives that flow across the faces of one of their axes.
 
-        The equation alone does not determine it. Equations that are written as divergences do, and so do flux
-        conditions. Without any, the share does not matter.
+        The equation alone does not determine it. Flux conditions do, and where there are none, equations that are
+        written as divergences. Without any, the share does not matter.
         """
-        found: dict[Key, float] = {}
-        for statement in self.rows.problem.statements:
-            if isinstance(statement.place, OnPart) and statement.form.is_linear:
-                X, normals = statement.place.part.sample(1)
-                axis = int(np.abs(normals[0]).argmax())
-                if abs(normals[0, axis]) >= 1 - CLOSE:
-                    given = self._means(statement, X, normals)
-                    for i, equation in enumerate(self.rows.equations):
-                        if equation.form.is_linear:
-                            found.update(_given_shares(self._means(equation, X, None), given, i, axis))
-        for i, given_flux in enumerate(self.fluxes()):
-            if given_flux is not None and given_flux.form.is_linear:
-                found.update(self._shares_of(i, given_flux))
+        linear = [statement for statement in self.rows.problem.statements if statement.form.is_linear]
+        sides = [(own, *own.place.part.sample(SCAN)) for own in linear if isinstance(own.place, OnPart)]
+        names, found = self.rows.problem.field_names, dict[Key, float]()
+        for i, (equation, flux) in enumerate(zip(self.rows.equations, self.fluxes(), strict=True)):
+            if flux is not None and flux.form.is_linear:
+                found |= self._shares_of(i, flux)
+            terms = equation.form.terms if equation in linear else ()
+            keys = [(i, names.index(t.field), one, two) for t in terms for one, two in _mixed(t.multi_index)]
+            pairs = self._pairs(equation, sides) if keys else ()
+            found |= _given_shares({key: found.get(key, 0.5) for key in keys}, pairs)
         return found
+
+    def _pairs(
+        self, equation: Statement, sides: Iterable[tuple[Statement, FloatArray, FloatArray]]
+    ) -> Iterator[tuple[Coefficients, Coefficients, FloatArray]]:
+        """Return the coefficients of an equation and of each condition at points of its side, and the normals there."""
+        for own, X, normals in sides:
+            try:
+                yield self._at(equation, X, None), self._at(own, X, normals), normals
+            except ProblemError:
+                continue  # coefficients may be infinite on the boundary, as in polar coordinates
+
+    def _at(self, statement: Statement, X: FloatArray, normals: FloatArray | None) -> Coefficients:
+        """Return the coefficients of a linear statement at points."""
+        terms = self.rows.terms(statement, X, normals, [])
+        return {(n, index): np.broadcast_to(value, len(X)) for n, index, value in terms}
 
     def _means(
         self, statement: Statement, X: FloatArray, normals: FloatArray | None
@@ -109,20 +126,68 @@ class MixedDerivatives:
 
 
 def _given_shares(
-    own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
+    known: Mapping[Key, float], pairs: Iterable[tuple[Coefficients, Coefficients, FloatArray]]
 ) -> dict[Key, float]:
-    """Return the shares of mixed derivatives of an equation that follow from a condition on a side across an axis."""
-    d = len(next(iter(own))[1])
-    along = [tuple(int(k == one) for k in range(d)) for one in range(d)]
-    normal = [(n, value) for (n, index), value in given.items() if index == along[axis] and value]
-    ratios = [own[n, both(d, axis, axis)] / value for n, value in normal if own.get((n, both(d, axis, axis)))]
-    found = {}
-    for other in range(d) if ratios else ():
-        for (number, index), value in own.items():
-            if other != axis and index == both(d, axis, other) and value:
-                share = ratios[0] * given.get((number, along[other]), 0.0) / value
-                found[i, number, axis, other], found[i, number, other, axis] = share, 1.0 - share
-    return found
+    """Return the shares of the mixed derivatives of an equation that follow from flux conditions.
+
+    A condition is a multiple of the flux if with some shares it agrees at all of its points. ``pairs`` are the
+    coefficients of the equation and of a condition at points of the boundary, and the normals there. A share that no
+    condition determines stays the known one, and so do all of them where two conditions contradict each other.
+
+    >>> one, normals = np.ones(2), np.eye(2)
+    >>> equation = {(0, (2, 0)): 3 * one, (0, (0, 2)): one, (1, (1, 1)): 3 * one}
+    >>> traction = {(0, (1, 0)): 6 * normals[:, 0], (0, (0, 1)): 2 * normals[:, 1]}
+    >>> traction |= {(1, (1, 0)): 2 * normals[:, 1], (1, (0, 1)): 4 * normals[:, 0]}
+    >>> found = _given_shares({(0, 1, 0, 1): 0.5}, [(equation, traction, normals)])
+    >>> {key: round(share, 9) for key, share in found.items()}
+    {(0, 1, 0, 1): 0.666666667, (0, 1, 1, 0): 0.333333333}
+    """
+    multiples, others, rights = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+    for rows in (_flux_rows(*pair, known) for pair in pairs):
+        if _agreed(*rows) is not None:
+            for every, own in zip((multiples, others, rights), rows, strict=True):
+                every.append(own)
+    found = _agreed(block_diag(*multiples), np.concatenate(others), np.concatenate(rights)) if rights else None
+    if found is None:
+        return {}
+    shares = {key: share + more for (key, share), more in zip(known.items(), found.tolist(), strict=True)}
+    return shares | {(i, n, other, axis): 1.0 - share for (i, n, axis, other), share in shares.items()}
+
+
+def _agreed(multiples: FloatArray, others: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Return by how much shares exceed the known ones where conditions agree with a flux; None where they do not."""
+    matrix, size = np.hstack([multiples, others]), CLOSE * np.linalg.norm(right)
+    found = np.linalg.lstsq(matrix, right)[0]
+    count = multiples.shape[1]
+    agree = np.linalg.norm(matrix @ found - right) <= size < np.linalg.norm(multiples @ found[:count])
+    return np.asarray(found[count:]) if agree else None
+
+
+def _flux_rows(
+    equation: Coefficients, condition: Coefficients, normals: FloatArray, known: Mapping[Key, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the rows by which a multiple of a condition is the flux, one for each derivative and point.
+
+    Their columns are the multiple, and by how much each share exceeds the known one.
+    """
+    d, nothing = normals.shape[1], np.zeros(len(normals))
+    slopes = [(n, k) for n in dict.fromkeys(n for n, _ in [*equation, *condition]) for k in range(d)]
+    multiple = np.array([condition.get((n, both(d, k, -1)), nothing) for n, k in slopes])
+    right = np.array([equation.get((n, both(d, k, k)), nothing) * normals[:, k] for n, k in slopes])
+    others = np.zeros((len(known), *right.shape))
+    for other, ((_, n, axis, along), share) in zip(others, known.items(), strict=True):
+        value = equation[n, both(d, axis, along)]
+        there, back = slopes.index((n, along)), slopes.index((n, axis))
+        other[there], other[back] = -value * normals[:, axis], value * normals[:, along]
+        right[there] += share * value * normals[:, axis]
+        right[back] += (1.0 - share) * value * normals[:, along]
+    one, two = (max(float(np.abs(own).max()), sys.float_info.min) for own in (multiple, right))
+    return multiple.reshape(-1, 1) / one, others.reshape(len(known), -1).T / two, right.ravel() / two
+
+
+def _mixed(index: MultiIndex) -> list[tuple[int, int]]:
+    """Return the pair of axes of a derivative that is once along each of two axes; of others none."""
+    return list(combinations(np.flatnonzero(index).tolist(), 2)) if sum(index) == 2 else []
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import FloatArray, IntArray, check_points
+from pibls.checks import FloatArray, IntArray, check_points, counted
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.base import Domain, LevelIn, Region
 from pibls.geometry.description import Argument, Arguments, Kind, check_coordinates, rational
@@ -82,7 +82,7 @@ class Outline(Region):
 
     def __repr__(self) -> str:
         count = sum(len(ring) for ring in self.rings)
-        return f"<Outline in {self.coordinates} of {len(self.rings)} rings with {count} vertices>"
+        return f"<Outline in {self.coordinates} of {counted(len(self.rings), 'ring')} with {count} vertices>"
 
     @cached_property
     def _edges(self) -> Edges:

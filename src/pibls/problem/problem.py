@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points, shorten
+from pibls.checks import FloatArray, check_points, counted, shorten
 from pibls.errors import ProblemError
 from pibls.problem.complex_fields import complex_name, complex_parts, pairs_of, real_conditions, real_equations
 from pibls.problem.conditions import Condition, residual_of
@@ -312,7 +312,7 @@ class Problem:
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
         names = ", ".join(map(str, (*self.fields, *self.parameters)))
-        counts = f"{len(self.equations)} equations, {len(self.conditions)} conditions"
+        counts = f"{counted(len(self.equations), 'equation')}, {counted(len(self.conditions), 'condition')}"
         return f"Problem({kind}, {names}, {counts}, {self.domain})"
 
     def to_text(self, title: str = "") -> str:

@@ -37,7 +37,8 @@ def draw_domain(domain: Any, ax: Any = None) -> Any:
     figure, axes = None if ax is None else ax.figure, ax
     if axes is None:
         figure = Picture(
-            figsize=(6.4, 1.6 if count == 1 else 4.8), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)
+            figsize=(7.6 if count == 3 else 6.4, 1.6 if count == 1 else 4.8),
+            layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1),
         )
         axes = figure.add_subplot(projection="3d" if count == 3 else None)
     if domain.atoms is not None:
@@ -61,7 +62,8 @@ def embedded(domain: Any) -> str:
 
 
 def _colours(count: int) -> list[Any]:
-    return [colormaps["tab10"](i % 10) for i in range(count)]
+    names = "tab10" if count <= 10 else "tab20"
+    return [colormaps[names](i % colormaps[names].N) for i in range(count)]
 
 
 def _draw_line(axes: Any, domain: Any) -> None:
@@ -117,6 +119,12 @@ def _draw_solid(axes: Any, domain: Any) -> None:
     for (name, part), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         facets = [corners for patch in part.patches if not patch.empty for corners in patch.facets(24)]
         style = {"facecolors": [colour], "edgecolors": "w", "linewidths": 0.1, "alpha": 0.75}
-        axes.add_collection3d(Poly3DCollection(facets, label=name, **style))
+        points, _, weights = part.quadrature(24)
+        place = weights @ points / weights.sum()
+        middle = ", ".join(f"{x:.3g}" for x in np.where(np.abs(place) > domain.tolerance, place, 0.0))
+        axes.add_collection3d(Poly3DCollection(facets, label=f"{lettered(name)}   ({middle})", **style))
     fit_solid(axes, domain)
-    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.15, 0.5))
+    axes.locator_params(nbins=4)
+    axes.tick_params(labelsize=7)
+    style = {"title": "part   (its middle)", "title_fontsize": 7.5, "fontsize": 7.5, "frameon": False}
+    axes.legend(**style, loc="center left", bbox_to_anchor=(1.15, 0.5))

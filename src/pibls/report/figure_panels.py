@@ -26,22 +26,23 @@ from pibls.report.drawing import (
     is_to_scale,
 )
 from pibls.report.options import Over
-from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls
+from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls, moved
 from pibls.report.panels import Panel, is_frames
 from pibls.report.quantities import PictureQuantity
 from pibls.report.views import View, tolerant
+from pibls.report.wording import lettered
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
 
 
-def new_figure(rows: list[list[Panel]]) -> tuple[Figure, list[list[Any]]]:
+def new_figure(rows: list[list[Panel]], over: Over) -> tuple[Figure, list[list[Any]]]:
     """Return a figure of a size that suits the panels, and axes for each; long maps stand one above the other."""
     stacked = not rows[0][0].is_line and is_long(rows[0][0].views[0])
     beside = stacked and is_frames(rows[0]) and len(rows) == 2  # values on the left, errors on the right
     laid = [list(pair) for pair in zip(*rows, strict=True)] if beside else rows
     laid = [[panel] for row in rows for panel in row] if stacked and not beside else laid
-    sizes = [[_size(panel, row, len(rows) == 1) for panel in row] for row in laid]
+    sizes = [[_size(panel, row, len(rows) == 1, over) for panel in row] for row in laid]
     columns = max(len(row) for row in laid)
     heights = [max(height for _, height in row) for row in sizes]
     widths = [max(row[i][0] for row in sizes if i < len(row)) for i in range(columns)]
@@ -51,7 +52,7 @@ def new_figure(rows: list[list[Panel]]) -> tuple[Figure, list[list[Any]]]:
     return figure, [[made[id(panel)] for panel in row] for row in rows]
 
 
-def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
+def _size(panel: Panel, row: list[Panel], alone: bool, over: Over) -> tuple[float, float]:
     """Return width and height of a panel in inches, with its labels."""
     if panel.is_line:
         height = _SIZE_LINE_HEIGHT if panel.quantity.magnitude and not alone else _LINE_HEIGHT
@@ -62,7 +63,8 @@ def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
         width = _MAP_WIDTH * (2.0 if len(row) == 1 else 1.3)
     margin = 0.5 if is_frames(row) else 1.3
     inner = width - margin
-    across, along = (high - low for low, high in view.limits)
+    limits = view.limits if over.deformation is None else moved(view, over.deformation).limits
+    across, along = (high - low for low, high in limits)
     shape = along / across if is_to_scale(view) else 0.95
     height = float(np.clip(inner * shape, 0.5, 2.2 * inner))
     # A slim map takes no more width than it needs, and its title.
@@ -96,7 +98,7 @@ def draw_panels(rows: list[list[Panel]], places: list[list[Any]], over: Over) ->
                 _draw_graph(panel, axes, over)
             else:
                 values = panel.views[0].evaluate(panel.quantity.function)
-                scale = _scale(panel, values)
+                scale = _scale(panel.quantity, values)
                 artist = _draw_map(panel, axes, values, scale, over)
                 add_colour_bar(axes, artist, panel.quantity.unit, scale.extend)
             axes.set_title(panel.title, fontsize=10)
@@ -114,7 +116,7 @@ def _draw_graph(panel: Panel, axes: Any, over: Over) -> None:
 def _draw_frames(row: list[Panel], row_axes: list[Any], over: Over) -> None:
     """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
     pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
-    scale, stacked = _scale(row[0], np.stack(pictures)), is_long(row[0].views[0])
+    scale, stacked = _scale(row[0].quantity, np.stack(pictures)), is_long(row[0].views[0])
     for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
         artist = _draw_map(panel, axes, values, scale, over)
         place = panel.views[0].place
@@ -129,8 +131,7 @@ def _draw_frames(row: list[Panel], row_axes: list[Any], over: Over) -> None:
     add_colour_bar(row_axes[-1], artist, row[0].quantity.unit, scale.extend)
 
 
-def _scale(panel: Panel, values: FloatArray) -> Scale:
-    quantity = panel.quantity
+def _scale(quantity: PictureQuantity, values: FloatArray) -> Scale:
     scale = magnitude_scale(values) if quantity.magnitude else value_scale(values, steep=quantity.steep)
     return scale if quantity.colours is None else replace(scale, colours=quantity.colours)
 
@@ -163,18 +164,18 @@ def draw_surfaces(domain: Any, quantities: list[PictureQuantity], n: int | None)
     for number, quantity in enumerate(quantities, 1):
         axes: Any = figure.add_subplot(1, len(quantities), number, projection="3d")
         values = quantity.function(middles)
-        scale = magnitude_scale(values) if quantity.magnitude else value_scale(values)
+        scale = _scale(quantity, values)
         colours = ScalarMappable(scale.norm, scale.colours)
         shaded = colours.to_rgba(values)
         shaded[:, :3] *= light[:, None]
         axes.add_collection3d(Poly3DCollection(facets, facecolors=shaded, edgecolors=shaded, linewidths=0.3))
         fit_solid(axes, domain)
         for name, symbol in zip("xyz", domain.coordinates, strict=True):
-            getattr(axes, f"set_{name}label")(symbol.name, style="italic")
+            getattr(axes, f"set_{name}label")(lettered(symbol.name), style="italic")
         axes.locator_params(nbins=4)
         axes.tick_params(labelsize=7)
         axes.set_title(quantity.title, fontsize=10)
-        figure.colorbar(colours, ax=axes, shrink=0.6, pad=0.1)
+        figure.colorbar(colours, ax=axes, shrink=0.6, pad=0.1, extend=scale.extend).set_label(quantity.unit, fontsize=8)
     return figure
 
 
@@ -205,7 +206,7 @@ class Film:
     def write(self, place: Any, writer: Any) -> None:
         """Draw all frames and have a writer of Matplotlib put them into a file."""
         series = [self._frames(panel) for panel in self.panels]
-        figure, places = new_figure([self.panels])
+        figure, places = new_figure([self.panels], Over())
         artists = [self._first(*each) for each in zip(self.panels, places[0], series, strict=True)]
         figure.suptitle(self._words(0), fontsize=9)
         figure.draw_without_rendering()
@@ -230,7 +231,7 @@ class Film:
     def _first(self, panel: Panel, axes: Any, values: FloatArray) -> Any:
         """Draw the first frame with the scale of all frames; return the artist that changes."""
         axes.set_title(panel.quantity.title, fontsize=10)
-        whole = _scale(panel, values)
+        whole = _scale(panel.quantity, values)
         if not panel.is_line:
             artist = draw_map(axes, self.views[0], values[0], whole)
             add_colour_bar(axes, artist, panel.quantity.unit, whole.extend)

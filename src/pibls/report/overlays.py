@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,9 @@ def _draw_arrows(axes: Any, view: View, arrows: Arrows) -> None:
 
 
 def _draw_streamlines(axes: Any, view: View, arrows: Arrows) -> None:
-    (left, right), (low, high) = view.limits
-    across, along = right - left, high - low
-    density = (1.3, 1.3 * along / across) if across > along else (1.3 * across / along, 1.3)
+    across, along = (high - low for low, high in view.limits)
+    # As close to each other on a long map as on a square one, which is less wide.
+    density = (1.3 * math.sqrt(across / along), 1.3 * math.sqrt(along / across))
     u, v = (np.ma.masked_invalid(view.evaluate(function)) for function in arrows)
     drawn = axes.streamplot(
         *view.grids, u, v, color="k", linewidth=0.7, arrowsize=0.7, density=density if is_to_scale(view) else 1.2
@@ -161,10 +162,10 @@ def _told(view: View, place: FloatArray, value: float, error: Evaluator | None) 
 
 
 def _beside_on_map(axes: Any, place: FloatArray, largest: bool) -> tuple[tuple[int, int], dict[str, str]]:
-    """Return where words stand beside a mark on a map: away from the middle, unless the edge is near."""
+    """Return where words stand beside a mark on a map: on the side that has more room."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     across, along = (place[0] - left) / (right - left), (place[1] - low) / (high - low)
-    rightwards = across < 0.25 or 0.5 <= across < 0.75
+    rightwards = across < 0.5
     upwards = along < 0.85 if largest else along < 0.15
     sides = {"ha": "left" if rightwards else "right", "va": "bottom" if upwards else "top"}
     return (6 if rightwards else -6, 4 if upwards else -4), sides
@@ -179,34 +180,56 @@ def _beside_on_graph(axes: Any, place: FloatArray, largest: bool) -> tuple[tuple
     return (0, 6 if largest else -6), {"ha": across, "va": "bottom" if largest else "top"}
 
 
-def draw_deformed(axes: Any, view: View, values: FloatArray, scale: Scale, by: Deformation) -> Any:
-    """Draw values on the deformed body, its outline, and that of the body at rest by dashes."""
-    moves = [extended(view.evaluate(by.by[axis])) for axis in view.axes]
-    largest = float(np.nanmax(np.hypot(*(view.evaluate(by.by[axis]) for axis in view.axes))))
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A view of a body that is deformed: by how much, and its outline at rest and moved."""
+
+    factor: float
+    moves: list[FloatArray]
+    rest: list[FloatArray]
+    curves: list[FloatArray]
+
+    @property
+    def limits(self) -> FloatArray:
+        """The bounds of a picture that shows both, (axes, 2)."""
+        reach = np.concatenate([*self.rest, *self.curves])
+        low, high = reach.min(axis=0), reach.max(axis=0)
+        return np.stack([low - 0.03 * (high - low), high + 0.03 * (high - low)], axis=1)
+
+
+def moved(view: View, by: Deformation) -> Moved:
+    """Return how a view is deformed; without a factor, so that it is well seen."""
+    found = [view.evaluate(by.by[axis]) for axis in view.axes]
+    moves, largest = [extended(own) for own in found], float(np.nanmax(np.hypot(*found)))
     extent = max(high - low for low, high in view.limits)
     factor = by.scale if by.scale is not None else _round(0.08 * extent / largest if largest > 0.0 else 1.0)
-    grids = np.meshgrid(*view.grids)
-    moved = [grid + factor * move for grid, move in zip(grids, moves, strict=True)]
+    rest = view.outline or [_frame(view)]
+    return Moved(
+        factor, moves, rest, [own + factor * np.stack([_at(view, m, own) for m in moves], axis=1) for own in rest]
+    )
+
+
+def draw_deformed(axes: Any, view: View, values: FloatArray, scale: Scale, by: Deformation) -> Any:
+    """Draw values on the deformed body, its outline, and that of the body at rest by dashes."""
+    body = moved(view, by)
+    across, along = (g + body.factor * m for g, m in zip(np.meshgrid(*view.grids), body.moves, strict=True))
     triangles = _triangles(view.n)
     colours = extended(values)
     kept = np.isfinite(colours.ravel()[triangles]).all(axis=1)
-    mesh = Triangulation(moved[0].ravel(), moved[1].ravel(), triangles[kept])
+    mesh = Triangulation(across.ravel(), along.ravel(), triangles[kept])
     artist = axes.tripcolor(
         mesh, np.nan_to_num(colours.ravel()), norm=scale.norm, cmap=scale.colours, shading="gouraud"
     )
-    rest = view.outline or [_frame(view)]
-    curves = [curve + factor * np.stack([_at(view, m, curve) for m in moves], axis=1) for curve in rest]
-    for curve, own in zip(rest, curves, strict=True):
+    for curve, own in zip(body.rest, body.curves, strict=True):
         axes.plot(*curve.T, color=INK, linewidth=0.7, dashes=(5, 3))
         axes.plot(*own.T, color=INK, linewidth=1.0)
     if view.outline:
-        artist.set_clip_path(Path.make_compound_path(*(Path(own, closed=True) for own in curves)), axes.transData)
-    reach = np.concatenate([*rest, *curves])
-    (left, low), (right, high) = reach.min(axis=0), reach.max(axis=0)
-    axes.set_xlim(left - 0.03 * (right - left), right + 0.03 * (right - left))
-    axes.set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+        whole = Path.make_compound_path(*(Path(own, closed=True) for own in body.curves))
+        artist.set_clip_path(whole, axes.transData)
+    axes.set_xlim(*body.limits[0])
+    axes.set_ylim(*body.limits[1])
     finish_map(axes, view)
-    axes.set_xlabel(f"{axes.get_xlabel()}   (deformation × {factor:.4g})")
+    axes.set_xlabel(f"{axes.get_xlabel()}   (deformation × {body.factor:.4g})")
     return artist
 
 

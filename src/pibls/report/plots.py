@@ -138,7 +138,7 @@ def plot(
     from pibls.report.drawing import tell_status
     from pibls.report.figure_panels import draw_panels, given_axes, new_figure
 
-    figure, places = new_figure(rows) if axes is None else given_axes(rows, axes)
+    figure, places = new_figure(rows, over) if axes is None else given_axes(rows, axes)
     draw_panels(rows, places, over)
     if axes is None:
         tell_status(figure, solution)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from pibls.checks import shorten
+from pibls.checks import counted, shorten
 from pibls.markup import facts
 from pibls.writing import finite
 
@@ -93,15 +93,6 @@ def size_in_words(nodes: int, rows: int | None, cells: int | None, steps: int | 
         unknowns = f"{counted(nodes, 'node')} in space" if rows else counted(nodes, "coefficient")
         return f"{unknowns}, {counted(steps, 'step')}"
     return counted(nodes, "node")
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things in words.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def in_words(stages: Sequence[Stage]) -> list[str]:

@@ -194,7 +194,8 @@ def statement_of(problem: Problem, condition: Any) -> Statement:
     """Return the statement of a condition, an equation, or the position of an equation of a problem."""
     if isinstance(condition, int) and not isinstance(condition, bool):
         if not -len(problem.equations) <= condition < len(problem.equations):
-            raise InputError(f"There are {len(problem.equations)} equations. Got the position {condition} instead.")
+            last = len(problem.equations) - 1
+            raise InputError(f"The equations are numbered from 0, and the last one is {last}. Got {condition} instead.")
         condition = problem.equations[condition]
     if isinstance(condition, AnyCondition):
         statement = condition_statements(condition, 0, problem.laws)[0]

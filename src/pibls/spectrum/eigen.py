@@ -18,8 +18,9 @@ from pibls.cells.outcome import Comparison, solution_of
 from pibls.cells.prices import is_cheaper_richer, room
 from pibls.cells.solve import TreeSolver
 from pibls.cells.tree import Cell, refined
-from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.checks import FloatArray, check_integer, check_number, counted, shorten
 from pibls.errors import InputError
+from pibls.markup import facts
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
@@ -70,7 +71,11 @@ class Spectrum:
 
     def __repr__(self) -> str:
         lines = [f"  {value:.15g} ± {error:.1e}" for value, error in zip(self.values, self.errors, strict=True)]
-        return "\n".join([f"Spectrum({self.status}, {len(self)} eigenvalues)", *lines])
+        return "\n".join([f"Spectrum({self.status}, {counted(len(self), 'eigenvalue')})", *lines])
+
+    def _repr_html_(self) -> str:
+        lines = [line.strip() for line in repr(self).splitlines()[1:]]
+        return facts([("status", str(self.status)), ("message", self.message), ("eigenvalues", "\n".join(lines))])
 
 
 @dataclass(frozen=True, eq=False)

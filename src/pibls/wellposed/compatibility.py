@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import sympy as sp
 
 from pibls.cells.layout import Layout
 from pibls.cells.linear import Start
@@ -24,9 +23,8 @@ from pibls.features import MultiIndex
 from pibls.geometry.across import BESIDE
 from pibls.problem import Across, Form, Interface, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
-from pibls.problem.conditions import residual_of
 from pibls.problem.evaluate import compile_function
-from pibls.problem.operators import Divergence, Laplacian
+from pibls.problem.fluxes import divided
 from pibls.problem.statements import just_inside
 from pibls.problem.symbols import Field
 from pibls.quadrature.roots import CLOSE
@@ -42,23 +40,23 @@ SAMPLES = 3  # places, random right-hand sides or networks: one of them may agre
 
 @dataclass(frozen=True, eq=False)
 class _Flux:
-    """The flux F·n of an equation ∇·F = f, or of a sum of them, as coefficients of fields and their slopes."""
+    """The flux F·n of an equation ∇·F = f, or of a sum of them: coefficients of fields and their slopes, and the rest.
+
+    The rest, such as a strain by heat, may jump inside of the domain, where its divergence is no function.
+    """
 
     equations: tuple[Statement, ...]
     rows: Mapping[Slot, Row]
-    factors: Factors | None = None  # of the equations in a moment, at points: (points, equations)
+    source: Factors  # f
+    known: Row  # of F·n, the terms without fields
+    is_moment: bool = False
 
     @property
     def name(self) -> str:
         """Return the name of its source."""
-        if self.factors is None:
-            return f"the source of {self.equations[0].name}"
-        return "the moment of the source" + "s" * (len(self.equations) > 1)
-
-    def source(self, X: FloatArray) -> FloatArray:
-        """Return f at points."""
-        sources = -np.stack([equation.form.source_function(X) for equation in self.equations], axis=1)
-        return np.asarray((sources if self.factors is None else self.factors(X) * sources).sum(axis=1))
+        if self.is_moment:
+            return "the moment of the source" + "s" * (len(self.equations) > 1)
+        return f"the source of {self.equations[0].name}"
 
     def at(self, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]) -> FloatArray:
         """Return the coefficients at points of the boundary: (points, slots)."""
@@ -72,7 +70,8 @@ class _Flux:
         X, normals, weights = rule
         sizes = np.abs(self.at(X, normals, list(self.rows))).max(axis=1)
         scale = float(sizes.max()) if scale is None else scale
-        return float(weights[sizes > CLOSE * scale].sum()), scale
+        flows = (sizes > CLOSE * scale) | (self.known(X, normals) != 0.0)
+        return float(weights[flows].sum()), scale
 
 
 def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
@@ -105,6 +104,7 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     # Rounding changes altogether with finer cells.
     if abs(missed[-1] - missed[-2]) > SLIGHT * abs(missed[-1]):
         return ""
+    made, out = (0.0 if abs(own) < CLOSE * size else own for own in (made, out))
     return (
         f"The equations and conditions contradict each other: {flux.name} adds up to "
         f"{made:.6g}, and by the conditions {out:.6g} flows out. Check signs and values."
@@ -150,34 +150,49 @@ def _moments(problem: Problem, fluxes: tuple[_Flux, ...]) -> Iterator[_Flux]:
         for term, function in zip(form.terms, form.coefficient_functions, strict=True):
             more[term.field, (term.order - 2,)] = lambda _, n, c=function.constant: -c * n[:, 0]  # type: ignore[misc]
     for lever in vanishing.reshape(-1, len(fluxes), len(axes)):
+        lever = lever / lever.flat[np.abs(lever).argmax()]
 
         def factors(X: FloatArray, lever: FloatArray = lever) -> FloatArray:
-            return np.asarray((X - middle) @ lever.T / lever.flat[np.abs(lever).argmax()])
+            return np.asarray((X - middle) @ lever.T)
+
+        def known(X: FloatArray, normals: FloatArray, factors: Factors = factors) -> FloatArray:
+            return np.asarray(sum(own * flux.known(X, normals) for own, flux in zip(factors(X).T, fluxes, strict=True)))
+
+        def source(X: FloatArray, factors: Factors = factors, lever: FloatArray = lever) -> FloatArray:
+            found = sum(own * flux.source(X) for own, flux in zip(factors(X).T, fluxes, strict=True))
+            ways = [
+                (flux, arm, np.tile(axis, (len(X), 1)))
+                for flux, own in zip(fluxes, lever, strict=True)
+                for arm, axis in zip(own, axes, strict=True)
+                if arm
+            ]
+            return np.asarray(found + sum(arm * flux.known(X, along) for flux, arm, along in ways))
 
         def row(X: FloatArray, normals: FloatArray, slot: Slot, factors: Factors = factors) -> FloatArray:
             own = [flux.rows[slot](X, normals) if slot in flux.rows else np.zeros(len(X)) for flux in fluxes]
             summed = np.einsum("pe,ep->p", factors(X), np.array(own))
             return np.asarray(summed + more[slot](X, normals) if slot in more else summed)
 
-        yield _Flux(equations, {slot: partial(row, slot=slot) for slot in {*slots, *more}}, factors)
+        yield _Flux(equations, {slot: partial(row, slot=slot) for slot in {*slots, *more}}, source, known, True)
 
 
 def _flux(problem: Problem, number: int, equation: Statement) -> _Flux | None:
     """Return the flux of an equation; None if it is no divergence, or has other terms with fields."""
-    form, constant = equation.form, equation.form.is_constant
-    if constant and all(1 <= term.order == max(term.multi_index) for term in form.terms):
-        return _Flux((equation,), _constant_rows(form))
-    flux = analysis_of(problem).fluxes[number]
-    if flux is None:
-        return _Flux((equation,), _constant_rows(form)) if constant and all(t.order for t in form.terms) else None
-    residual = residual_of(problem.equations[number], "the equation")
-    if residual.replace(lambda e: isinstance(e, Divergence | Laplacian), lambda _: sp.S.Zero).has(Field):
-        return None
-    slots = ((term.field, term.multi_index) for term in flux.terms)
-    factors = (just_inside(term.coefficient, problem.domain) for term in flux.terms)
-    return _Flux(
-        (equation,), {s: compile_function(own, flux.coordinates) for s, own in zip(slots, factors, strict=True)}
-    )
+    form, flux = equation.form, analysis_of(problem).fluxes[number]
+    _, rest = divided(problem.equations[number], problem.domain.space)
+    if flux is not None and not rest.has(Field):
+        terms = (flux.source, *(term.coefficient for term in flux.terms))
+        known, *own = (compile_function(just_inside(term, problem.domain), flux.coordinates) for term in terms)
+        rows = dict(zip([(term.field, term.multi_index) for term in flux.terms], own, strict=True))
+        return _Flux((equation,), rows, compile_function(-rest, problem.domain.coordinates), known)
+    pure = all(1 <= term.order == max(term.multi_index) for term in form.terms)
+    if form.is_constant and (pure or (flux is None and all(term.order for term in form.terms))):
+        return _Flux((equation,), _constant_rows(form), lambda X: -form.source_function(X), _nothing)
+    return None
+
+
+def _nothing(X: FloatArray, _: FloatArray) -> FloatArray:
+    return np.zeros(len(X))
 
 
 def _constant_rows(form: Form) -> dict[Slot, Row]:
@@ -196,7 +211,7 @@ def _constant_rows(form: Form) -> dict[Slot, Row]:
 def _is_known(problem: Problem, flux: _Flux) -> bool:
     """Tell whether conditions prescribe a flux wherever there are any; faces that are periodic pass it on."""
     for statement in problem.statements:
-        is_constant = flux.factors is None and flux.equations[0].form.is_constant
+        is_constant = not flux.is_moment and flux.equations[0].form.is_constant
         is_constant = is_constant and statement.form.source_function.constant == 0.0
         if isinstance(statement.place, Opposite) and not is_constant:
             return False
@@ -299,7 +314,7 @@ def _kept(problem: Problem, flux: _Flux, interface: Interface, count: int) -> Fl
             # The equation outside says by which factor.
             factor = np.einsum("ps,ps->p", rows, wanted) / squares if sign > 0 else factor
             is_multiple &= bool(np.abs(rows - sign * factor[:, None] * wanted).max() <= CLOSE * np.abs(rows).max())
-            source += form.source_function(beside, normals)
+            source += form.source_function(beside, normals) - sign * factor * flux.known(beside, normals)
         if is_multiple and np.abs(factor).min() > 0:
             return np.asarray(weights * source / factor)
     return None
@@ -319,11 +334,13 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux, count: i
         found = _through(problem, flux, place, X, normals, scale)
         if found is None:
             return 0.0, 0.0, 0.0
-        # What one condition lets out another may let in.
-        out.append((weights[:, None] * found[0]).ravel())
+        # What one condition lets out another may let in. Each tells its share of what has no fields, too.
+        out += [(weights[:, None] * found[0]).ravel(), weights * found[1] * flux.known(X, normals)]
         covered += float(weights @ found[1])
     ends = {end for s in problem.statements if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)}
-    covered += sum(flux.crossed(end.quadrature(POINTS), scale)[0] for end in ends)
+    for X, normals, weights in (end.quadrature(POINTS) for end in ends):
+        out.append(weights * flux.known(X, normals))
+        covered += flux.crossed((X, normals, weights), scale)[0]
     if abs(covered - whole) > PLAIN * whole:
         return 0.0, 0.0, 0.0
     for interface in (c for c in problem.conditions if isinstance(c, Interface)):
