@@ -341,4 +341,4 @@ def indices_of(terms: list[list[Term]]) -> list[MultiIndex]:
 
 def power(half: FloatArray, index: MultiIndex) -> float:
     """Return the product of the half sides, each to the order of the derivative along its axis."""
-    return math.prod([side**order for side, order in zip(half.tolist(), index, strict=True) if order])
+    return math.prod([float(side) ** order for side, order in zip(half.tolist(), index, strict=True) if order])
