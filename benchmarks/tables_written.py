@@ -58,9 +58,10 @@ def _calibration(rows: Sequence[Row], above: float = ROUND_OFF) -> str:
     wrong = sum(r["status"] == "converged" and float(r["error"]) > 10 * float(r["tol"]) for r in rows)
     outside = sorted({f"`{r['problem']}`" for r in rows if float(r["error"]) > above and not 0.1 <= _ratio(r) <= 10})
     return (
-        f"Of {len(rows)} runs, {len(ratios)} ended above round-off: the true error was {said} of them (smallest ratio "
-        f"{min(ratios):.2g}, largest {max(ratios):.2g}{'; outside 10: ' if outside else ''}{', '.join(outside)}). "
-        f"{wrong or 'None'} had converged with a true error above ten times its tolerance."
+        f"Of {len(rows)} runs, {len(ratios)} ended above round-off. The true error was {said} of these "
+        f"(smallest ratio {min(ratios):.2g}, largest {max(ratios):.2g}"
+        f"{'; outside 10: ' if outside else ''}{', '.join(outside)}). "
+        f"{wrong or 'No'} run called converged had a true error above ten times its tolerance."
     )
 
 
@@ -166,10 +167,10 @@ def everyday_words() -> str:
     within = sum(0.1 <= ratio <= 10 for ratio in ratios)
     return _words(
         f"At a tolerance of 1e-4, {states.count('converged')} of {len(states)} everyday problems (corners, layers, "
-        f"narrow sources, jumping materials) converge and {states.count('stalled')} stall. {false or 'No'} "
-        f"answer{'s are' if false > 1 else ' is'} false: an answer is false if it is called converged with an error "
-        "above three times its tolerance or estimate, if it is called ill-posed, or if its error is over ten times "
-        f"its estimate. {within} of {len(ratios)} estimates are within a factor of 10. "
+        f"narrow sources, jumping materials) converge; {states.count('stalled') or 'none'} stall. {within} of "
+        f"{len(ratios)} estimates are within a factor of 10 of the true error. {false or 'No'} "
+        f"answer{'s are' if false > 1 else ' is'} false. (False means: called converged with an error above three "
+        "times its tolerance or estimate, called ill-posed, or with an error above ten times its estimate.) "
         "(`python -m benchmarks.golden --set everyday`, "
         f"{results('everyday').when()}.)"
     )

@@ -186,7 +186,7 @@ NAMES = {
     "pibls.tuning.wide": "solve_wide",
     "pibls.wellposed.compatibility": "incompatibility",
     "pibls.wellposed.contradiction": "contradiction_of joint_defects",
-    "pibls.wellposed.counting": "end_by_end surplus_of",
+    "pibls.wellposed.surplus": "end_by_end surplus_of",
     "pibls.wellposed.net_sources": "imbalance",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
     "pibls.wellposed.stability": "unbounded_growth",

@@ -26,7 +26,7 @@ START = pb.Initial(h, WAVE)
         (sp.Eq(-pb.laplacian(u) + sp.exp(u), 0), SQUARE, [pb.Neumann(u, 0)], "exp(u) is positive for every u"),
         (sp.Eq(-pb.laplacian(u), 1 + u**2), DISK, [pb.Neumann(u, 0)], "its integral must be 3.14159"),
         (
-            sp.Eq(-pb.div((1 + u**2) * pb.grad(u)), 1),
+            sp.Eq(-pb.div([(1 + u**2) * u.diff(x), u.diff(y)]), 1),
             SQUARE,
             [pb.Neumann(u, 0)],
             "adds up to 1, and by the conditions 0",
@@ -39,7 +39,12 @@ START = pb.Initial(h, WAVE)
             "in (2) equation 1 + equation 2, the source adds up to -1",
         ),
         # A level that is free, though the field occurs itself.
-        (sp.Eq(-pb.div([(1 + w**2) * w.diff(x)]), sp.cos(sp.pi * x)), LINE, [pb.Neumann(w, 0)], "is not unique"),
+        (
+            sp.Eq(-pb.div([(1 + u**2) * u.diff(x), u.diff(y)]), sp.cos(sp.pi * x)),
+            SQUARE,
+            [pb.Neumann(u, 0)],
+            "is not unique",
+        ),
         # A side without a condition, where the coefficient may vanish.
         (
             sp.Eq(pb.laplacian(u**2), 0),
@@ -188,3 +193,54 @@ def test_a_term_that_is_huge_elsewhere_leaves_nothing_open():
     source = sp.exp(exact) - exact.diff(x, 2)
     problem = pb.Problem(sp.Eq(sp.exp(u) - u.diff(x, 2), source), line, [pb.Dirichlet(u, exact)])
     assert pb.solve(problem, tol=1e-3, seed=2).status != "ill-posed"
+
+
+def test_an_equation_that_is_not_linear_in_its_slope_starts_from_one() -> None:
+    c = pb.field("c", t)
+    grown = pb.Problem(
+        sp.Eq(c.diff(t) ** 3, 27 * c**2), pb.TimeInterval(t, 0, 1), [pb.Initial(c, 1)], exact=(1 + t) ** 3
+    )
+    solution = pb.solve(grown, tol=1e-4)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4
+
+
+def test_slopes_at_the_left_lead_the_way_along_a_line() -> None:
+    """With value and outward slope at one end, a nonlinear equation is followed as if the line were time."""
+    line = pb.Interval((x, 0, 4))
+    start = [pb.Dirichlet(w, 1, on=line.left), pb.Neumann(w, 1, on=line.left)]
+    falling = pb.Problem(sp.Eq(w.diff(x, 2), 2 * w**3), line, start, exact=1 / (1 + x))
+    assert pb.solve(falling, tol=1e-4).true_error() < 1e-4
+    rising = pb.Problem(falling.equations, line, [start[0], pb.Neumann(w, -1, on=line.left)])
+    assert "near x = 1" in pb.solve(rising, tol=1e-4).diagnostics.message
+
+
+def test_a_function_of_a_field_of_which_only_slopes_occur_has_no_level() -> None:
+    free = pb.Problem(sp.Eq(-pb.div(u * pb.grad(u)), x - sp.Rational(1, 2)), SQUARE, [pb.Neumann(u, 0)])
+    assert "u occurs only in slopes of the integral of u by u" in first_word(free)
+    by_flux = pb.Condition(sp.Eq(u * pb.normal_derivative(u), y))
+    assert "any constant can be added" in first_word(pb.Problem(free.equations, SQUARE, [by_flux]))
+    for held in (pb.Neumann(u, y), pb.Robin(u, 1, 1, 0), pb.Convection(u, h=1, ambient=0)):
+        assert not first_word(pb.Problem(free.equations, SQUARE, [held]))
+    assert not first_word(pb.Problem(free.equations, SQUARE, [pb.Neumann(u, 0), pb.Mean(u, 1)]))
+    # A change that depends on the direction, or on the place, is no function of the field.
+    mixed = sp.Eq(pb.div([(1 + u**2) * u.diff(x), u.diff(y)]), 0)
+    assert not first_word(pb.Problem(mixed, SQUARE, [pb.Neumann(u, 0)]))
+
+
+@pytest.mark.parametrize("gain", [0, sp.Rational(1, 10)])
+def test_what_flows_out_of_a_face_that_repeats_comes_in_at_the_other(gain: Any) -> None:
+    flux = (1 + w**2) * w.diff(x)
+    ring = pb.Problem(sp.Eq(-flux.diff(x), sp.sin(2 * sp.pi * x) + gain), LINE, [pb.Periodic(w, x)])
+    told = imbalance(ring, 1e-6, lambda: start_of(ring, 1e-3))
+    assert ("the source adds up to 0.1, and by the conditions 0 flows out" in told) == bool(gain)
+    square = pb.Problem(sp.Eq(-w.diff(x, 2) + w**2, gain - 1), LINE, [pb.Periodic(w, x)])
+    assert "w**2 is not negative for every w" in imbalance(square, 1e-6, lambda: start_of(square, 1e-3))
+    # A flux that depends on the place need not repeat.
+    tilted = pb.Problem(sp.Eq(-((1 + x * w**2) * w.diff(x)).diff(x), 1), LINE, [pb.Periodic(w, x)])
+    assert not imbalance(tilted, 1e-6, lambda: start_of(tilted, 1e-3))
+
+
+def test_rounding_is_no_flux() -> None:
+    closed = pb.Problem(sp.Eq(pb.laplacian(u**3), 0), DISK, [pb.Neumann(u, 0)])
+    assert not imbalance(closed, 1e-6, lambda: start_of(closed, 1e-3))

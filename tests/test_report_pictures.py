@@ -267,3 +267,12 @@ def test_a_surface_has_the_unit_and_the_colours_that_were_asked_for():
     bar = plot(warm, surface=True, unit="°C", cmap="cividis", n=4).axes[-1]
     assert bar.get_ylabel() == "°C"
     assert bar._colorbar.cmap.name == "cividis"
+
+
+def test_frames_say_once_what_is_the_same_in_all_of_them():
+    z = coordinates("z")
+    w = field("w", x, y, z, t)
+    box = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) * pb.TimeInterval(t, 0, 3)
+    warm = fitted(Problem(sp.Eq(w.diff(t), 0), box, []), lambda X: X[:, 0], nodes=20, points=100)
+    titles = [axes.get_title(loc="left") for axes in plot(warm, n=4).axes[:4]]
+    assert titles == ["Solution w at z = 0.5\nt = 0", "t = 1", "t = 2", "t = 3"]

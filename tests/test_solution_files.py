@@ -202,6 +202,17 @@ def test_pieces_end_where_a_material_ends_and_a_jump_stays_a_jump(tmp_path):
     assert 0.4 < np.mean(values > 0.5) < 0.6
 
 
+def test_materials_have_numbers_where_cells_end_at_them_too(tmp_path):
+    u = pb.field("u", x, y)
+    plate = pb.Rectangle((x, 0, 1), (y, 0, 1))
+    k = pb.per_region({pb.Rectangle((x, 0, sp.Rational(1, 4)), (y, 0, 1)): 2}, 1)
+    solution = pb.solve(pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), 0), plate, [pb.Dirichlet(u, x)]), tol=1e-2)
+    mesh = meshio.read(solution.to_vtk(tmp_path / "a.vtu"))
+    sizes, kinds = volumes(mesh), mesh.cell_data_dict["material"]
+    shares = [sum(sizes[s][kinds[s] == kind].sum() for s in sizes) for kind in (0, 1)]
+    assert sorted(shares) == pytest.approx([0.25, 0.75])
+
+
 def test_a_solid_is_a_mesh_without_gaps(tmp_path):
     u = pb.field("u", x, y, z)
     ball = pb.Ball((x, y, z), (0, 0, 0), 1)

@@ -159,3 +159,34 @@ def test_one_condition_at_both_ends_is_one_too_many_for_a_first_order():
     assert "one says 0.3 and the other 0.110364" in solution.diagnostics.message
     grown = pb.Problem(sp.Eq(u.diff(x), u * (1 - u)), line, [pb.Dirichlet(u, 0.3)])
     assert [s.name for s in surplus_of(end_by_end(grown))] == ["Dirichlet(u = 0.3 on right)"]
+
+
+@pytest.mark.parametrize("given", [1, 0])
+def test_an_equation_without_derivatives_holds_at_the_first_time_too(given):
+    c, d = (pb.field(name, t) for name in "cd")
+    bound = [sp.Eq(c.diff(t), -d), sp.Eq(c, t)]
+    solution = pb.solve(pb.Problem(bound, pb.TimeInterval(t, 0, 1), [pb.Initial(c, given)]), tol=1e-4)
+    assert ("near t=0 one says 1 and the other 0" in solution.diagnostics.message) == bool(given)
+
+
+@pytest.mark.parametrize("out", [0, sp.sin(2 - y)])
+def test_where_values_leave_none_is_given_but_what_arrives(out):
+    wind = sp.Eq(u.diff(x) + 2 * u.diff(y), sp.cos(x - y) - 2 * sp.cos(x - y))
+    beside = [pb.Dirichlet(u, sp.sin(x - y), on=SQUARE.left | SQUARE.bottom)]
+    solution = pb.solve(
+        pb.Problem(wind, SQUARE, [*beside, pb.Dirichlet(u, out.subs(y, 1 + y) if out else 0, on=SQUARE.right)]),
+        tol=1e-4,
+    )
+    assert ("Dirichlet(u = 0 on right) and what the other conditions determine" in solution.diagnostics.message) == (
+        out == 0
+    )
+    assert solution.status == ("ill-posed" if out == 0 else "converged")
+
+
+def test_values_given_all_round_are_told_side_by_side_where_they_are_carried():
+    all_round = pb.Problem(sp.Eq(2 * u.diff(x) + u.diff(y), 0), SQUARE, [pb.Dirichlet(u, 0)])
+    parted = end_by_end(all_round)
+    assert [s.name for s in parted.statements[1:]] == [
+        f"Dirichlet(u = 0 on {side})" for side in ("left", "right", "bottom", "top")
+    ]
+    assert [s.name for s in surplus_of(parted)] == ["Dirichlet(u = 0 on right)", "Dirichlet(u = 0 on top)"]

@@ -281,7 +281,7 @@ class CoarseAttempts:
         self.first, self.room = self.budget.operations, self.spent / RATE
         while not self._ended and not self.late:
             followed = self._by_continuation(root if self.reached is None else self.finer(self.reached[1]))
-            if followed is None or not self._ends_early:
+            if followed is None or (self.reached is not None and self.reached[0] == 1.0):
                 break
         return self._end_in_words if self._ended else ""
 

@@ -104,8 +104,9 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
     loop.remark = coarse.remark
     solution = loop.run(fit)
     record = replace(solution.diagnostics, iterations=tuple(newton.history))
-    lost = solution.status == Status.STALLED and (solution.error_estimate or 0.0) >= 1.0 and given is None
-    if lost and np.isfinite(loop.undetermined) and (words := attempts.end_beyond(root)):
+    lost = solution.status == Status.STALLED and given is None
+    lost = lost and ((solution.error_estimate or 0.0) >= 1.0 or bool(loop.doubt))
+    if lost and np.isfinite(loop.undetermined) and (words := attempts.end_beyond(coarse.trees[-1])):
         record = replace(record, message=f"No solution was found. {words}")
         return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
     return replace(solution, diagnostics=record)

@@ -49,14 +49,18 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
     """Yield starts by name: zero, a harmonic function, a bump and a random function.
 
     The harmonic function and the bump satisfy the conditions. They may not be determined for first-order equations and
-    nonlinear conditions; then a constant replaces them.
+    nonlinear conditions; then a constant replaces them, and slopes: an equation of first order that is not linear in
+    its derivatives may have no step to take where these vanish.
     """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
     orders = [s.form.order for s in problem.statements if s.is_equation]
     found = harmonic(layout, root) if max(orders) > 1 else None
     if found is None:
-        yield "a constant", values_from(_constant_state(problem), problem)
+        yield "a constant", values_from(_linear_state(problem, 0.0), problem)
+        if max(orders) == 1:
+            yield "a slope", values_from(_linear_state(problem, 1.0), problem)
+            yield "the opposite slope", values_from(_linear_state(problem, -1.0), problem)
     else:
         yield "a harmonic function", found
         loaded = _poisson(layout, root, 1.0)
@@ -65,8 +69,8 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
     yield "a random function", values_from(_random_state(problem, seed), problem)
 
 
-def _constant_state(problem: Problem) -> Evaluate:
-    """Return the mean boundary value of each field, or one."""
+def _linear_state(problem: Problem, slope: float) -> Evaluate:
+    """Return the mean boundary value of each field, or one, and a slope along the diagonal of the bounds."""
     given: dict[str, list[float]] = {name: [] for name in problem.field_names}
     for statement in problem.statements:
         form = statement.form
@@ -75,7 +79,16 @@ def _constant_state(problem: Problem) -> Evaluate:
             factors = form.coefficient_functions[0](samples.points, samples.normals)
             given[form.terms[0].field] += (-form.source_function(samples.points, samples.normals) / factors).tolist()
     means = {name: float(np.mean(values)) if values else 1.0 for name, values in given.items()}
-    return lambda X, wanted: [np.full(len(X), 0.0 if any(index) else means[name]) for name, index in wanted]
+    low, width = problem.domain.bounds[:, 0], np.ptp(problem.domain.bounds, axis=1)
+
+    def evaluate(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        rises = slope * (2 * (X - low) / width - 1).sum(axis=1)
+        slopes = {index: 2 * slope / np.dot(index, width) for _, index in wanted if sum(index) == 1}
+        return [
+            np.full(len(X), slopes.get(index, 0.0)) if any(index) else means[name] + rises for name, index in wanted
+        ]
+
+    return evaluate
 
 
 def _random_state(problem: Problem, seed: int) -> Evaluate:

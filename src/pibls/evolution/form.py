@@ -20,8 +20,9 @@ from pibls.evolution.multipliers import Multiplier, Slot, Solved, State, Unsuita
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function, differentiated
-from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
+from pibls.wellposed.counting import conditions_needed, exceeds, what_lacks
 from pibls.wellposed.first_rates import first_rates
+from pibls.wellposed.surplus import surplus
 
 
 @dataclass(frozen=True, eq=False)

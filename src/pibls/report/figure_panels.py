@@ -29,7 +29,7 @@ from pibls.report.options import Over
 from pibls.report.overlays import draw_deformed, draw_over, mark_extremes, mark_walls, moved
 from pibls.report.panels import Panel, is_frames
 from pibls.report.quantities import PictureQuantity
-from pibls.report.views import View, tolerant
+from pibls.report.views import View, told_apart, tolerant
 from pibls.report.wording import lettered
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
@@ -117,11 +117,11 @@ def _draw_frames(row: list[Panel], row_axes: list[Any], over: Over) -> None:
     """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
     pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
     scale, stacked = _scale(row[0].quantity, np.stack(pictures)), is_long(row[0].views[0])
+    alike, places = told_apart([panel.views[0] for panel in row])
+    first = f"{row[0].quantity.title}{' at ' if alike else ''}{alike}{': ' if stacked else chr(10)}"
     for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
         artist = _draw_map(panel, axes, values, scale, over)
-        place = panel.views[0].place
-        together = ": " if stacked else "\n"
-        axes.set_title(place if i else f"{panel.quantity.title}{together}{place}", fontsize=9, loc="left")
+        axes.set_title(f"{'' if i else first}{places[i]}", fontsize=9, loc="left")
         if stacked and i < len(row) - 1:
             axes.set_xlabel("")
             axes.tick_params(labelbottom=False)

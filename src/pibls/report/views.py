@@ -38,8 +38,13 @@ class View:
     @property
     def place(self) -> str:
         """The fixed coordinates in words, such as ``z = 0.5``."""
+        return ", ".join(self.fixings)
+
+    @property
+    def fixings(self) -> list[str]:
+        """Each fixed coordinate in words."""
         named = ((lettered(self.domain.coordinates[axis].name), value) for axis, value in self.fixed.items())
-        return ", ".join(f"{name} = {value:.4g}" for name, value in named)
+        return [f"{name} = {value:.4g}" for name, value in named]
 
     @property
     def in_space(self) -> bool:
@@ -307,6 +312,12 @@ def varying(views: Sequence[View]) -> str:
     first, second = views[:2]
     axis = next(axis for axis, value in first.fixed.items() if second.fixed[axis] != value)
     return str(first.domain.coordinates[axis].name)
+
+
+def told_apart(views: Sequence[View]) -> tuple[str, list[str]]:
+    """Return in words the coordinates that are fixed alike in all views, and the other fixed ones of each."""
+    alike = [words for words in views[0].fixings if all(words in view.fixings for view in views)]
+    return ", ".join(alike), [", ".join(w for w in view.fixings if w not in alike) for view in views]
 
 
 def _spread(bounds: FloatArray, count: int) -> list[float]:

@@ -14,6 +14,7 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray, as_reals, check_integer, refusal
 from pibls.errors import InputError
 from pibls.geometry.across import BESIDE
+from pibls.problem.analysis import analysis_of
 from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.report.grid_values import installed, values_at
 from pibls.solution import Solution
@@ -144,35 +145,34 @@ class CellMesh:
         return np.asarray(X + BESIDE * (self.boxes[cells].mean(axis=2) - X))
 
     @cached_property
-    def _pieces(self) -> tuple[FloatArray, IntArray, Mapping[str, IntArray], Mapping[str, IntArray]]:
-        """Points, the cell of each, and corners and kinds of the pieces by their shape."""
+    def _pieces(self) -> tuple[FloatArray, IntArray, Mapping[str, IntArray]]:
+        """Points, the cell of each, and corners of the pieces by their shape."""
         m, size = self.axes, len(self._lattice[0])
         points, owners = [self._lattice.reshape(-1, m)], [np.repeat(np.arange(len(self.boxes)), size)]
         strides = (self._count + 1) ** np.arange(m)[::-1]
         first = np.stack(np.meshgrid(*[np.arange(self._count)] * m, indexing="ij"), axis=-1).reshape(-1, m) @ strides
         starts = (first + size * np.arange(len(self.boxes))[:, None]).ravel()
         corners = starts[:, None] + _corners(m) @ strides
-        found: dict[str, list[tuple[IntArray, int]]] = {}
-        for kind, holds in self._kinds():
+        found: dict[str, list[IntArray]] = {}
+        for holds in self._kinds():
             inside = holds(points[0], owners[0])
             whole = inside[corners].all(axis=1)
             if m == len(_BOX) - 1:
                 # The side of a box is no side of two tetrahedra: a cell in space has one kind of pieces.
                 whole &= np.repeat(whole.reshape(len(self.boxes), -1).all(axis=1), len(first))
-            found.setdefault(_BOX[m], []).append((corners[whole], kind))
+            found.setdefault(_BOX[m], []).append(corners[whole])
             mixed = starts[inside[corners].any(axis=1) & ~whole]
             simplices = np.concatenate([mixed[:, None] + path for path in _paths(strides)])
             offset = sum(map(len, points))
             clipped, added, cells_of = _clipped(simplices, inside, points[0], owners[0], holds, offset)
             points.append(added)
             owners.append(cells_of)
-            found.setdefault(_SIMPLEX[m], []).append((clipped, kind))
-        cells = {shape: np.concatenate([own for own, _ in many]) for shape, many in found.items()}
-        kinds = {shape: np.concatenate([np.full(len(o), k) for o, k in many]) for shape, many in found.items()}
-        return np.concatenate(points), np.concatenate(owners), cells, kinds
+            found.setdefault(_SIMPLEX[m], []).append(clipped)
+        cells = {shape: np.concatenate(many) for shape, many in found.items()}
+        return np.concatenate(points), np.concatenate(owners), cells
 
-    def _kinds(self) -> Iterator[tuple[int, Callable[[FloatArray, IntArray], BoolArray]]]:
-        """Yield every kind of material, and how to tell which points of cells are of it and in the domain."""
+    def _kinds(self) -> Iterator[Callable[[FloatArray, IntArray], BoolArray]]:
+        """Yield for every kind of material how to tell which points of cells are of it and in the domain."""
         network, contains = self.solution.network, self.solution.problem.domain.contains
         branch = network.branch if isinstance(network, CellNetwork) else None
         for kind in [0] if branch is None else np.unique(network.kinds).tolist():  # type: ignore[union-attr]
@@ -182,11 +182,11 @@ class CellMesh:
                 inside = np.asarray(contains(places), dtype=np.bool_)
                 return inside if branch is None else inside & (branch(places).astype(np.int64) == kind)
 
-            yield int(kind), holds
+            yield holds
 
     def to_meshio(self, meshio: Any) -> Any:
         """Return the mesh with its data."""
-        points, owners, cells, kinds = self._pieces
+        points, owners, cells = self._pieces
         cells = {shape: own for shape, own in cells.items() if len(own)}
         used, numbers = np.unique(np.concatenate([own.ravel() for own in cells.values()]), return_inverse=True)
         ends = np.cumsum([own.size for own in cells.values()])[:-1]
@@ -196,8 +196,11 @@ class CellMesh:
         X = points[used]
         values = values_at(self.solution, self._lifted(self._drawn_in(X, owners[used])))
         data: dict[str, list[Any]] = {"cell": [owners[own[:, 0]] for own in cells.values()]}
-        if len(np.unique(np.concatenate(list(kinds.values())))) > 1:
-            data["material"] = [kinds[shape] for shape in cells]
+        # Cells may end where materials do, and then have one each.
+        switching = analysis_of(self.solution.problem).switching
+        if switching is not None and switching.jumps:
+            middles = (self._lifted(points[own].mean(axis=1)) for own in cells.values())
+            data["material"] = [switching.branch(X).astype(np.int64) for X in middles]
         padded = np.column_stack([X, np.zeros((len(X), len(_BOX) - 1 - self.axes))])
         return meshio.Mesh(padded, blocks, point_data=values, cell_data=data)
 

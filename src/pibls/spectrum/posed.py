@@ -8,7 +8,8 @@ from pibls.problem import AtPoints, Average, OnPart, Problem, Statement
 from pibls.refinement.standards import POINTS
 from pibls.solution import Solution
 from pibls.spectrum.pencil import Pencil
-from pibls.wellposed.counting import bare_parts, end_by_end, surplus_of
+from pibls.wellposed.counting import bare_parts
+from pibls.wellposed.surplus import end_by_end, surplus_of
 from pibls.wellposed.uniqueness import free_level, free_motion
 
 

@@ -20,7 +20,7 @@ from pibls.errors import PiblsError
 from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution
 from pibls.features.reference import SINES, Cells
 from pibls.geometry import Interval, TimeInterval
-from pibls.problem import Across, Condition, OnPart, Problem, Statement
+from pibls.problem import Across, Condition, OnPart, Problem, Statement, normal
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import compile_function
 from pibls.refinement import VISIBLE
@@ -36,10 +36,10 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import Clash, clash_beyond, contradiction_of, find_clash
-from pibls.wellposed.counting import end_by_end, surplus_of
 from pibls.wellposed.net_sources import imbalance
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
+from pibls.wellposed.surplus import end_by_end, surplus_of
 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
 
@@ -162,7 +162,9 @@ def _as_in_time(problem: Problem) -> Problem | None:
     if len(parts) < len(given) or not all(part.measure == 1.0 and part.contains(low).all() for part in parts):
         return None
     span = TimeInterval(line.coordinates[0], *line.bounds[0].tolist())
-    conditions = [Condition(sp.Eq(s.form.expression, 0, evaluate=False), on=span.initial) for s in given]
+    outward = normal(line.coordinates[0])
+    left = [s.form.expression.xreplace({outward: sp.S.NegativeOne}) for s in given]
+    conditions = [Condition(sp.Eq(own, 0, evaluate=False), on=span.initial) for own in left]
     return Problem(problem.equations, span, conditions)
 
 

@@ -12,9 +12,11 @@ from pibls.problem.shocks import fronts_of
 from pibls.wellposed.characteristics import carried
 from pibls.wellposed.counting import bare_parts, conditions_needed
 from pibls.wellposed.stability import unbounded_growth
-from pibls.wellposed.uniqueness import free_level, free_motion, leaves_at_will
+from pibls.wellposed.uniqueness import free_level, free_motion, free_potential, leaves_at_will
 
 __all__ = ["first_word"]
+
+_QUESTIONS = (bare_parts, free_level, free_motion, free_potential, leaves_at_will)
 
 
 def first_word(problem: Problem) -> str:
@@ -35,7 +37,7 @@ def _told(problem: Problem) -> str:
         return told
     if problem.domain.space and (backwards := _backwards(problem)):
         return backwards
-    return bare_parts(problem) or free_level(problem) or free_motion(problem) or leaves_at_will(problem)
+    return next(filter(None, (ask(problem) for ask in _QUESTIONS)), "")
 
 
 def _backwards(problem: Problem) -> str:

@@ -6,8 +6,8 @@ all others has. Where statements can each be met, but not together, by wider and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,9 +69,11 @@ class Clash:
 
 
 def find_clash(problem: Problem) -> Clash | None:
-    """Return two conditions that give different values for the same thing."""
+    """Return two conditions that give different values for the same thing; equations without derivatives are some."""
     given = [s for s in problem.statements if isinstance(s.place, OnPart) and s.form.is_linear and s.targets is None]
-    found = (_clash(one, two) for one, two in combinations(given, 2))
+    laws = [s for s in problem.laws.statements if s.form.is_linear and s.form.order == 0]
+    there = ((one, replace(law, place=one.place)) for law in laws for one in given)
+    found = (_clash(one, two) for one, two in chain(combinations(given, 2), there))
     return next((clash for clash in found if clash is not None), None)
 
 

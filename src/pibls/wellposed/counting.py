@@ -9,7 +9,6 @@ orders of the equations say how many conditions there have to be at its ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.geometry import Interval, TimeInterval
-from pibls.problem import Across, AtPoints, Average, MultiIndex, OnPart, Opposite, Problem, Statement
-from pibls.problem.analysis import analysis_of
+from pibls.problem import Across, AtPoints, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import compile_function
 from pibls.problem.printing import text
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS, SLIGHT
@@ -125,97 +123,6 @@ def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
     given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
     problem, enough = evolution.problem, sum(needed.values())
     return bool(given) and bool((counted(problem, sampled(problem), given) > enough).any())
-
-
-def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
-    """Return conditions beyond those that determine a solution: it either keeps them by itself, or there is none."""
-    if len(needed) > 1 or evolution.pulled or not all(isinstance(s.place, OnPart) for s in evolution.boundary):
-        return ()
-    ((_, enough),) = needed.items()
-    if not enough or not exceeds(evolution, needed):
-        return ()
-    return _beyond(evolution.problem, evolution.boundary, enough)
-
-
-def _beyond(problem: Problem, given: Sequence[Statement], enough: int) -> tuple[Statement, ...]:
-    """Return conditions without which those on parts are just enough all along the boundary.
-
-    Those of lower order are kept first, and of the same order those that hold on more of the boundary.
-    """
-    X, kept, parts = sampled(problem), list[Statement](), [s for s in given if isinstance(s.place, OnPart)]
-    for statement in sorted(parts, key=lambda s: (s.form.order, -counted(problem, X, [s]).sum())):
-        if not (counted(problem, X, [*kept, statement]) > enough).any():
-            kept.append(statement)
-    if (counted(problem, X, kept) < enough).any():
-        return ()
-    return tuple(s for s in given if s not in kept)
-
-
-def surplus_of(problem: Problem) -> tuple[Statement, ...]:
-    """Return conditions on one field without which it may be determined, on a line or by an elliptic equation.
-
-    >>> from pibls.geometry import Interval, Rectangle
-    >>> from pibls.problem import Dirichlet, Mean, Neumann, coordinates, field, laplacian
-    >>> x, y = coordinates("x y")
-    >>> u, square = field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
-    >>> conditions = [Neumann(u, 0, on=square.left), Dirichlet(u, 0), Mean(u, 0)]
-    >>> [s.name for s in surplus_of(Problem(laplacian(u) - u**3, square, conditions))]
-    ['Neumann(dn(u) = 0 on left)', 'Mean(u = 0 on average)']
-    >>> w, line = field("w", x), Interval((x, 0, 1))
-    >>> ends = [Dirichlet(w, x), Dirichlet(w.diff(x), 2, on=line.left)]
-    >>> [[s.name for s in surplus_of(Problem(w.diff(x, k), line, ends))] for k in (2, 3)]
-    [['Dirichlet(w_x = 2 on left)'], []]
-    """
-    given = [s for s in problem.statements if not s.is_equation]
-    usual = (s.form.is_linear and s.weight == 1.0 and s.targets is None for s in given)
-    if not all(usual) or not all(isinstance(s.place, OnPart | AtPoints | Average) for s in given):
-        return ()
-    if len(problem.domain.coordinates) == 1:
-        return _beyond_on_line(problem, given)
-    if len(problem.fields) > 1 or problem.domain.time is not None or len(given) < 2:
-        return ()
-    enough = [conditions_of(problem, subsystem) for subsystem in subsystems_of(problem)]
-    return _beyond(problem, given, enough[0]) if enough and enough[0] else ()
-
-
-def end_by_end(problem: Problem) -> Problem:
-    """Return a problem on a line whose conditions at both ends are two each; any other one as it is."""
-    if len(problem.domain.coordinates) != 1:
-        return problem
-    found = list[Statement]()
-    for statement in problem.statements:
-        place = statement.place
-        ends = {
-            name: part
-            for name, part in named(problem).items()
-            if isinstance(place, OnPart) and place.part.measure == 2.0 and part.measure == 1.0
-        }
-        found += [
-            replace(statement, place=OnPart(part), name=statement.name.replace("the boundary", name))
-            for name, part in ends.items()
-        ] or [statement]
-    return problem.with_statements(found)
-
-
-def _beyond_on_line(problem: Problem, given: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return conditions on a line without which there are as many as determine a solution.
-
-    Those inside come before those at the ends, and the last before the first. Least squares put what they contradict
-    into an ever smaller cell, where nothing is seen of it.
-    """
-
-    def count(statement: Statement) -> int:
-        place = statement.place
-        if isinstance(place, OnPart):
-            return int(place.part.measure)
-        return len(place.points) if isinstance(place, AtPoints) else 1
-
-    beyond, found = sum(map(count, given)) - int(analysis_of(problem).orders.sum()), list[Statement]()
-    for statement in (s for at_end in (False, True) for s in given[::-1] if isinstance(s.place, OnPart) == at_end):
-        if count(statement) <= beyond:
-            beyond -= count(statement)
-            found.append(statement)
-    return () if beyond else tuple(found)
 
 
 def bare_parts(problem: Problem) -> str:

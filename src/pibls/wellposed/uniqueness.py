@@ -13,8 +13,10 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
-from pibls.problem import AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
+from pibls.problem import AtPoints, Average, Form, Interior, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.printing import text
+from pibls.problem.symbols import Field, Normal
 from pibls.quadrature.roots import CLOSE
 from pibls.refinement import SMALLEST
 from pibls.refinement.standards import NEGLIGIBLE, PLAIN, POINTS
@@ -55,6 +57,46 @@ def free_level(problem: Problem) -> str:
         f"The solution is not unique: {whose}, and there may be no solution at all. Fix the level with "
         f"Mean({free[0]}, 0), or give a value at some point."
     )
+
+
+def free_potential(problem: Problem) -> str:
+    """Say which function of a field occurs by its slopes only: any constant can be added to it; else an empty text.
+
+    In ∇·(φ(u) ∇u) = f with nothing but slopes along the boundary, that is the integral of φ: a change of u by a small
+    multiple of 1/φ(u) changes no statement.
+    """
+    forms = [form for s in problem.statements for form in s.forms]
+    inside = all(isinstance(s.place, Interior | OnPart) for s in problem.statements)
+    if problem.is_linear or len(problem.fields) != 1 or not inside or not all(map(_is_still, forms)):
+        return ""
+    (form,), (u,) = problem.laws.forms, problem.laws.forms[0].expression.atoms(Field)
+    own = next((term.slot for term in form.terms if term.order == 0), None)
+    top = next(term.coefficient for term in form.terms if term.order == form.order)
+    middle = dict(zip(problem.domain.coordinates, map(sp.nsimplify, problem.domain.bounds.mean(axis=1)), strict=True))
+    factor = top.xreplace(middle)
+    if own is None or factor.free_symbols != {own}:
+        return ""
+    factor, little = factor.xreplace({own: u}), sp.Dummy()
+    factor = -factor if factor.could_extract_minus_sign() else factor
+    for each in forms:
+        changed = each.expression.xreplace({u: u + little / factor}).doit().diff(little).xreplace({little: sp.S.Zero})
+        # What is zero with its statement counts as no change.
+        whole, left = changed.doit(), each.expression
+        names = {atom: sp.Dummy(real=True) for own in (whole, left) for atom in own.atoms(sp.Derivative, Field, Normal)}
+        slopes = {name for atom, name in names.items() if isinstance(atom, sp.Derivative)}
+        if sp.simplify(whole.xreplace(names) / left.xreplace(names)).free_symbols & slopes:
+            return ""
+    return (
+        f"The solution is not unique: {u.label} occurs only in slopes of the integral of {text(factor)} by {u.label}, "
+        "to which any constant can be added, and there may be no solution at all. Fix the level with "
+        f"Mean({u.label}, 1), or give a value at some point."
+    )
+
+
+def _is_still(form: Form) -> bool:
+    """Tell whether a form is the same for all constants."""
+    slots = {term.slot: sp.S.Zero for term in form.terms if term.order}
+    return bool(slots) and not form.residual.xreplace(slots).free_symbols & {term.slot for term in form.terms}
 
 
 def _has_no_start(problem: Problem, name: str) -> bool:
