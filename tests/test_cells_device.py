@@ -36,10 +36,10 @@ def without_level():
 def test_a_device_gives_the_same_status_estimate_and_solution(problem):
     here, there = (pb.solve(problem(), tol=1e-3, device=device) for device in (None, "cpu"))
     assert (here.status, here.diagnostics.nodes) == (there.status, there.diagnostics.nodes)
-    assert there.error_estimate == pytest.approx(here.error_estimate, rel=1e-2)
+    assert there.error_estimate == pytest.approx(here.error_estimate, rel=0.1)
     assert there.diagnostics.settings["device"] == "cpu"
     X = here.problem.domain.sample(50, seed=3)
-    np.testing.assert_allclose(there(X), here(X), atol=1e-3 * here.error_estimate * np.abs(here(X)).max())
+    np.testing.assert_allclose(there(X), here(X), atol=0.1 * here.error_estimate * np.abs(here(X)).max())
 
 
 def test_a_device_finds_what_determines_nothing():

@@ -116,3 +116,22 @@ def test_a_layer_nearly_as_wide_as_its_cell_leaves_no_cell_without_width(degree,
     found = leaves(ModeRefinement(rows).refined(rows.layout.root, 1e-4, 1000))
     assert min(cell.size.min() for cell in found) > 0.03
     assert len(found) < 40
+
+
+def wave(domain, number):
+    exact = sp.sin(number * (3 * x + 4 * y) / 5)
+    equation = sp.Eq(pb.laplacian(u) + number**2 * u, 0)
+    return pb.Problem(equation, domain, [pb.Dirichlet(u, exact)], exact=exact)
+
+
+def test_a_wave_on_a_curved_domain_may_take_the_whole_budget():
+    solution = pb.solve(wave(pb.Disk((x, y), (0, 0), 1), 30), tol=1e-6, budget=0.5)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+def test_many_waves_have_richer_cells():
+    """A wave takes fewer functions on large cells of a high degree than on small ones of a low degree."""
+    few, many = (pb.solve(wave(SQUARE, number), tol=1e-3) for number in (1, 20))
+    assert [own.true_error() < 1e-3 for own in (few, many)] == [True, True]
+    assert many.diagnostics.settings["degree"] > few.diagnostics.settings["degree"]

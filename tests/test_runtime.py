@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
+import numpy as np
 import pytest
 
 from pibls import runtime
@@ -121,3 +123,25 @@ def test_threads_give_way_to_other_programs(monkeypatch, load, expected):
     monkeypatch.setattr(runtime.os, "cpu_count", lambda: 16)
     monkeypatch.setattr(runtime.os, "getloadavg", lambda: (load, 0.0, 0.0))
     assert runtime.free_cores() == expected
+
+
+@pytest.mark.parametrize("before", [(700, 10, 10), (0, 10, 10), (10**6, 5, 5)])
+def test_cycles_are_looked_for_seldom_only_in_a_block(before):
+    kept = gc.get_threshold()
+    gc.set_threshold(*before)
+    try:
+        with runtime.seldom_collected():
+            assert gc.get_threshold() == ((20_000, 10, 10) if before[0] == 700 else before)
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*kept)
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_threads_keep_the_order_and_the_context(cores):
+    def mean(values):
+        return float(np.array(values) @ np.zeros(2) / np.float64(0.0))
+
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
+        runtime.mapped(mean, [[1.0, 2.0], [3.0, 4.0]], cores)
+    assert runtime.mapped(sum, [[1, 2], [3], []], cores) == [3, 3, 0]

@@ -27,7 +27,7 @@ import numpy as np
 
 from pibls.errors import DeadlineError, ResourceError
 
-__all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_time", "room"]
+__all__ = ["LONG", "STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_time", "room"]
 
 # Imported beforehand, not by the thread that looks: loading a library waits for one that goes through all of them, as
 # threadpoolctl does, which waits for the interpreter: neither would ever end. Windows has none.
@@ -36,7 +36,7 @@ _STEP = 0.05  # seconds between two looks, less where memory grows fast
 _AGAIN = 0.25  # seconds after which a stop that nothing has noticed is raised again
 _GRACE, _SHARE = 0.7, 0.09  # seconds, and share of the deadline, for what follows a stop: the best solution so far
 _RESERVE = 64 * 2**20  # bytes that a machine keeps: below that it ends programs at will
-_LONG = 1e8  # operations: less takes no time worth asking about
+LONG = 1e8  # operations: less takes no time worth asking about
 _TRIAL = 384  # size of the matrices that tell how fast a machine is
 _EFFICIENCY = 0.5  # of a factorisation, beside a product of matrices
 _SIGNAL = getattr(signal, "SIGURG", None)  # ignored by default, so that a late one does no harm
@@ -122,7 +122,7 @@ class Guard:
 
     def require_time(self, operations: float) -> None:
         """Stop before a call of LAPACK that would end long after the deadline."""
-        if self.deadline is None or operations < _LONG:
+        if self.deadline is None or operations < LONG:
             return
         left = self.deadline + _GRACE + _SHARE * self.deadline - self.elapsed
         if operations / (_EFFICIENCY * self.rate) > left:

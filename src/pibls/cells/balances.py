@@ -70,8 +70,8 @@ class Balances:
 
     def tests(self, part: CellPart, X: FloatArray) -> FloatArray:
         """Return one and, if there are rotations, the levers along every axis, at points: shape (functions, points)."""
-        levers = ((X - part.center) / part.half.max()).T if self.turns else np.empty((0, len(X)))
-        return np.concatenate([np.ones((1, len(X))), levers])
+        ones = np.ones((1, len(X)))
+        return np.concatenate([ones, ((X - part.center) / part.half.max()).T]) if self.turns else ones
 
     def summed(self, values: FloatArray) -> FloatArray:
         """Return the balances from the equations tested with the functions, shape (functions, equations, ...)."""
@@ -87,7 +87,8 @@ class Balances:
 
     def of_equations(self, values: FloatArray) -> FloatArray:
         """Return one value per balance from one per equation: that of a moment is the smaller one of its forces."""
-        return np.asarray([*values, *(min(values[i], values[j]) for _, (i, j) in self.turns)])
+        moments = [min(values[i], values[j]) for _, (i, j) in self.turns]
+        return np.concatenate([values, moments]) if moments else values
 
     def levers(self, part: CellPart) -> FloatArray:
         """Return the length of the levers of a part, relative to those of the tree, for every balance."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pibls.cells.branches import Branch
 from pibls.cells.factored_tree import Batch, FactoredTree, weights_of_halves
 from pibls.cells.part_systems import LocalSystem, StackMember
+from pibls.limits import LONG
+from pibls.runtime import free_cores, mapped
 from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem
 from pibls.solvers.inputs import to_host
+from pibls.solvers.joins import joining
 
 __all__ = ["Factors"]
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 # Numbers in a stack. A processor is no faster on larger ones, because their memory is not reused; a device is.
 _TOGETHER = {False: 2**18, True: 2**25}
@@ -114,10 +120,16 @@ class Factors:
         missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
         common = Counter(id(own.rows.rows) for own in missing)
         kinds = [(own.rows.kind, id(own.rows.rows) if common[id(own.rows.rows)] > 1 else None) for own in missing]
-        for some in self._stacks(zip(missing, kinds, strict=True), lambda own: own.written):
+        stacks = list(self._stacks(zip(missing, kinds, strict=True), lambda own: own.written))
+
+        def eliminated(some: Sequence[LocalSystem]) -> tuple[LeafSystem, list[tuple[Factor, list[int]]]]:
             known = [own.rows if own.factored is None else own.rows.placed(None) for own in some]
             stack = LeafSystem.stacked(known).placed(self.elimination.device)
-            for factor, which in self.elimination.leaves(stack):
+            return stack, self.elimination.leaves(stack)
+
+        found = self._mapped(eliminated, stacks, sum(own.work for own in missing))
+        for some, (stack, factors) in zip(stacks, found, strict=True):
+            for factor, which in factors:
                 mine = stack if len(which) == len(some) else stack.taken(which)
                 for k, number in enumerate(which):
                     some[number].place(StackMember(self.elimination, factor, mine, k))
@@ -139,11 +151,17 @@ class Factors:
             elif token not in self._known:
                 missing.setdefault(token, branch)
         sizes = [((token, branch), branch.join) for token, branch in missing.items()]
-        for some in self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
+        stacks = list(self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2))
+
+        def joined(some: Sequence[tuple[int, Branch]]) -> Factor:
             join = some[0][1].join
+            assert join is not None
             one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
             counts = weights_of_halves([own for _, own in some], self.elimination.device)
-            factor = self.elimination.joined(one, two, join, counts)
+            return self.elimination.joined(one, two, join, counts)
+
+        work = sum(joining(own.join.gone, own.join.left) for own in missing.values() if own.join is not None)
+        for some, factor in zip(stacks, self._mapped(joined, stacks, work), strict=True):
             self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
         placed, batches = [(branch, self._known[tokens[branch]]) for branch in branches], []
         for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
@@ -156,6 +174,11 @@ class Factors:
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
             batches.append(Batch.of(own, factor, None, self.elimination.device))
         return batches
+
+    def _mapped(self, function: Callable[[Item], Found], stacks: Sequence[Item], work: float) -> list[Found]:
+        """Return the value of a function for each stack; all cores share so much work, whatever their number."""
+        alone = self.elimination.device is not None or work < LONG
+        return mapped(function, stacks, 1 if alone else free_cores())
 
     def _stacks(self, items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
         """Yield items with equal keys in groups, each as large as a stack may be."""

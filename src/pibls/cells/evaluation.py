@@ -130,8 +130,9 @@ class Evaluation:
         Factor of the linear terms of second and higher order in nonlinear equations.
     problem, equations
         The problem, and its differential equations.
-    orders, is_constant
-        Highest order of derivative of each field along each axis, and whether all coefficients are constants.
+    orders, highest, is_constant
+        Highest order of derivative of each field along each axis, and along any, and whether all coefficients are
+        constants.
     width
         Number of weights of a part: fields times functions.
     """
@@ -145,6 +146,7 @@ class Evaluation:
         self.problem: Problem = self.layout.problem
         self.analysis = own = analysis_of(self.problem)
         self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
+        self.highest: FloatArray = self.orders.max(axis=1)
         self.width = self.layout.reference.size * len(self.problem.field_names)
 
     def only_terms(
@@ -246,10 +248,10 @@ class Evaluation:
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
         """Return the size of the largest term of every field."""
-        found = np.zeros(len(self.problem.field_names))
+        found = [0.0] * len(self.problem.field_names)
         for number, index, value in coefficients:
             found[number] = max(found[number], mean_size(value) / power(half, index))
-        return found
+        return np.array(found)
 
     def requested(self, wanted: Sequence[RowRequest]) -> list[list[FloatArray]]:
         """Return the wanted rows; functions are evaluated together at the points of all parts.
@@ -329,7 +331,7 @@ def _along(dimension: int, axis: int, order: int) -> MultiIndex:
 
 def mean_size(value: Any) -> float:
     """Return the root mean square of a coefficient, a number or an array."""
-    return float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(float(value))
+    return math.sqrt(float(np.vdot(value, value)) / value.size) if isinstance(value, np.ndarray) else abs(float(value))
 
 
 def indices_of(terms: list[list[Term]]) -> list[MultiIndex]:
@@ -339,4 +341,4 @@ def indices_of(terms: list[list[Term]]) -> list[MultiIndex]:
 
 def power(half: FloatArray, index: MultiIndex) -> float:
     """Return the product of the half sides, each to the order of the derivative along its axis."""
-    return math.prod(float(side) ** order for side, order in zip(half.tolist(), index, strict=True))
+    return math.prod([float(side) ** order for side, order in zip(half.tolist(), index, strict=True) if order])

@@ -127,7 +127,8 @@ class FaceFinder:
         U, weights, basis, slopes = self.whole
 
         def placed(V: FloatArray) -> FloatArray:
-            X = np.tile(contact.low, (len(V), 1))
+            X = np.empty((len(V), len(contact.low)))
+            X[:] = contact.low
             X[:, others] += span[others] * V
             return X
 

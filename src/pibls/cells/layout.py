@@ -90,6 +90,7 @@ class Layout:
         if self.tree_domain.is_box:
             return cells
         middles = self.tree_domain.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        self.tree_domain.find_pieces(cell for cell, own in zip(cells, middles, strict=True) if not own)
         return [c for c, own in zip(cells, middles, strict=True) if own or any(self.tree_domain.pieces(c).values())]
 
     def functions_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -44,7 +45,22 @@ def suits_cells(problem: Problem) -> bool:
 
 def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree that resolves the data; along a periodic axis it has at least two cells."""
-    rows = data.rows
+    rows, most = data.rows, _most_cells(data.rows, FIRST * budget)
+    root = data.modes.refined(_aligned(rows, root, most), tol, most)
+    return rows.layout.trimmed(data.resolving_data(root, tol, most))
+
+
+def _work_per_cell(rows: Rows) -> float:
+    return PER_CELL + _PER_WEIGHT * float(rows.width) ** 3
+
+
+def _most_cells(rows: Rows, budget: float) -> int:
+    """Return the largest number of cells that a budget pays for."""
+    return max(_FEWEST_CELLS, int(budget * RATE / _work_per_cell(rows)))
+
+
+def _aligned(rows: Rows, root: Cell | None, most: int) -> Cell:
+    """Return a tree whose cells follow edges and planes of the domain, and shrink towards its small parts."""
     if root is None:
         root = rows.layout.root
         for axis in rows.traces.periodic:
@@ -63,10 +79,7 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root) if len(root.marks) else root
-    cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    most = max(_FEWEST_CELLS, int(FIRST * cells))
-    root = graded(root, *rows.layout.tree_domain.small_surfaces, most)
-    return rows.layout.trimmed(data.resolving_data(data.modes.refined(root, tol, most), tol, most))
+    return graded(root, *rows.layout.tree_domain.small_surfaces, most)
 
 
 class Start(NamedTuple):
@@ -85,10 +98,32 @@ def start_of(
     is_stable: bool = False,
 ) -> Start:
     """Return the data and the first tree of a solve."""
-    d = len(problem.domain.coordinates)
+    d, left = len(problem.domain.coordinates), Budget.of(budget).left
     reference = draw_reference(d, degree_for(d, tol), seed, nodes)
-    data = DataRefinement(Rows(Layout(problem, reference, seed, is_stable=is_stable)))
-    return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
+    plain = DataRefinement(Rows(Layout(problem, reference, seed, is_stable=is_stable)))
+    data, root = _following_waves(plain, tol, left)
+    return Start(data, first_tree(data, tol, root, budget=left))
+
+
+def _following_waves(data: DataRefinement, tol: float, budget: float) -> Start:
+    """Return the data for the degree whose cells resolve the waves of the equations with the least work, and the cells.
+
+    A wave takes fewer functions on large cells of a high degree than on small cells of a low one. Cells that do not
+    resolve it say nothing of the solution: where needed, waves take the whole budget.
+    """
+    layout = data.rows.layout
+    root = _aligned(data.rows, None, _most_cells(data.rows, FIRST * budget))
+    found, least = Start(data, root), math.inf
+    for degree in range(layout.reference.degree, degree_for(layout.reference.dimension, 0.0) + 1, 2):
+        more = degree - layout.reference.degree
+        own = DataRefinement(Rows(layout.enriched(more))) if more else data
+        waves = own.modes.resolving_waves(root, tol, _most_cells(own.rows, budget))
+        work = math.inf if waves is None else len(own.rows.layout.within(waves)) * _work_per_cell(own.rows)
+        if waves is not None and work < least:
+            found, least = Start(own, waves), work
+        if waves is root:
+            break
+    return found
 
 
 def solve_cells(

@@ -39,20 +39,22 @@ class ModeRefinement:
 
     def refined(self, root: Cell, tol: float, most: int) -> Cell:
         """Return a tree that resolves layers and waves; waves only if there are at most so many cells."""
-        return self._resolving_waves(self.resolving_layers(root, tol), tol, most)
+        root = self.resolving_layers(root, tol)
+        return self.resolving_waves(root, tol, most) or root
 
     @property
     def _count(self) -> int:
         return self.rows.layout.trace_degree + 1
 
-    def _resolving_waves(self, root: Cell, tol: float, most: int) -> Cell:
+    def resolving_waves(self, root: Cell, tol: float, most: int) -> Cell | None:
+        """Return a tree that resolves waves, or None if it would have more than so many cells."""
         if not self._axes:
             return root
-        first, (share, longest) = root, self._limits_of_waves(tol)
+        share, longest = self._limits_of_waves(tol)
         while True:
             cells = self.rows.layout.within(root)
             if len(cells) > most:
-                return first
+                return None
             turns = self._wave_numbers(cells, share) * np.array([cell.size for cell in cells]) / 2
             splits: Splits = {
                 cell: [(int(axis), None) for axis in np.flatnonzero(own)]

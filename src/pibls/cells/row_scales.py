@@ -55,7 +55,8 @@ def scales_of(sizes: FloatArray, orders: FloatArray) -> Scales:
         if (sizes[rows, columns] > 0).all():
             units = np.exp(_potentials(logs, sizes > 0, columns, matched, orders))
     largest = (sizes * units).max(axis=1)
-    return Scales(1.0 / np.where(largest > 0, largest, 1.0), units)
+    largest[largest == 0.0] = 1.0
+    return Scales(1.0 / largest, units)
 
 
 def _potentials(

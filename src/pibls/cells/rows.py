@@ -210,7 +210,7 @@ class Rows(Evaluation):
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._scales:
             sizes = np.array([self.sizes(terms, part.half) for terms in self.magnitudes(part, coefficients)])
-            self._scales[part] = scales_of(sizes, self.orders.max(axis=1))
+            self._scales[part] = scales_of(sizes, self.highest)
         return self._scales[part]
 
     def magnitudes(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> list[list[Term]]:
@@ -230,7 +230,7 @@ class Rows(Evaluation):
         key = (None if self.is_constant else part, half.tobytes())
         if key not in self._weights:
             sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
-            self._weights[key] = scales_of(sizes, self.orders.max(axis=1)).factors / np.sqrt(np.prod(2 * half))
+            self._weights[key] = scales_of(sizes, self.highest).factors / math.sqrt(math.prod((2 * half).tolist()))
         return self._weights[key]
 
     def emphasis(self, part: CellPart) -> float:
@@ -242,7 +242,7 @@ class Rows(Evaluation):
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        return float((self.layout.root.size / part.cell.size).max() ** (max(self.orders.max() - 1.0, 0.0) / 2))
+        return float((self.layout.root.size / part.cell.size).max() ** (max(self.highest.max() - 1.0, 0.0) / 2))
 
     def _of_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[list[list[FloatArray]]]:
         """Return the rows of conditions by part, and by the points where some of them hold."""

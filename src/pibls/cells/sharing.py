@@ -110,9 +110,10 @@ def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
     """Return the larger one of two whole parts and its side, if the other part's side lies entirely within it."""
     if not face.whole or face.shift or len(face.below.half) == 1:
         return None
-    span = np.delete(contact.high - contact.low, face.axis)
-    below, above = (np.delete(2 * part.half, face.axis) for part in (face.below, face.above))
-    whole_below, whole_above = (bool((side < span * (1 + CLOSE)).all()) for side in (below, above))
+    others = [axis for axis in range(len(face.below.half)) if axis != face.axis]
+    span = ((contact.high - contact.low) * (1 + CLOSE)).tolist()
+    below, above = ((2 * part.half).tolist() for part in (face.below, face.above))
+    whole_below, whole_above = (all(side[a] < span[a] for a in others) for side in (below, above))
     if whole_below == whole_above:
         return None
     return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)

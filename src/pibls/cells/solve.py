@@ -20,6 +20,7 @@ from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
+from pibls.runtime import seldom_collected
 from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.inputs import to_host
@@ -140,6 +141,7 @@ class TreeSolver:
         fit = self.prepare(root)
         return self._solved(lambda tree: tree.loads).side(0) if fit.parts else fit
 
+    @seldom_collected()
     def prepare(self, root: Cell) -> Fit:
         """Factorise a tree, and return its parts without a solution."""
         joined = self.branches.work

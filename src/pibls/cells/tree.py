@@ -329,14 +329,21 @@ def _add_contacts(cell: Cell, found: list[Contact]) -> None:
     found += cell.contacts_across
 
 
+def _meet(one: Sequence[tuple[float, float]], two: Sequence[tuple[float, float]], axis: int) -> bool:
+    """Return whether two boxes have more than an end in common along every axis but one."""
+    for other, (low, high) in enumerate(one):
+        if other != axis and (high <= two[other][0] or two[other][1] <= low):
+            return False
+    return True
+
+
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:
     """Return the contacts of the leaves of one box with those of the next box along an axis."""
     found, pairs = [], [(below, above)]
     while pairs:
         one, two = pairs.pop()
         # Most pairs do not meet.
-        ends = enumerate(zip(one.ends, two.ends, strict=True))
-        if any(other != axis and (a[1] <= b[0] or b[1] <= a[0]) for other, (a, b) in ends):
+        if not _meet(one.ends, two.ends, axis):
             continue
         if one.halves:
             pairs += [(half, two) for half in (one.halves[1:] if one.axis == axis else one.halves[::-1])]

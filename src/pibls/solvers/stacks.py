@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.linalg.blas import dtrsm
 
 from pibls.solvers.dense import Array, array_namespace, is_torch
 from pibls.solvers.inputs import to_host
@@ -63,13 +64,23 @@ def triangular(triangles: Array, right: Array, *, trans: bool = False) -> Array:
         found = torch.linalg.solve_triangular(triangles.mT if trans else triangles, given, upper=not trans)
         return found.reshape(size, count, sides).permute(1, 0, 2) if alone else found
     if len(triangles) == 1:
-        together = right.transpose(1, 0, 2).reshape(size, count * sides)
-        found = lapack.dtrtrs(triangles[0], together, trans=trans)[0]
+        together = np.ascontiguousarray(right.transpose(1, 0, 2)).reshape(size, count * sides)
+        found = _solved(triangles[0], together.copy(), trans=trans)
         return np.asarray(found.reshape(size, count, sides).transpose(1, 0, 2))
-    found = np.empty_like(right)
+    found = np.array(right, order="C")
     for number in range(count):
-        found[number] = lapack.dtrtrs(triangles[number], right[number], trans=trans)[0]
+        _solved(triangles[number], found[number], trans=trans)
     return found
+
+
+def _solved(triangle: Array, right: Array, *, trans: bool) -> Array:
+    """Solve with an upper triangle in place; where a pivot is zero, nothing is solved.
+
+    Seen from the right, rows are what columns are from the left: nothing has to be written in another order.
+    """
+    if triangle.diagonal().all():
+        dtrsm(1.0, triangle, right.T, side=1, trans_a=not trans, overwrite_b=True)
+    return right
 
 
 def cholesky(grams: Array) -> tuple[Array, list[bool]]:
@@ -88,7 +99,8 @@ def cholesky(grams: Array) -> tuple[Array, list[bool]]:
     # Every triangle stands in the order in which LAPACK wants it.
     triangles, good = np.empty((count, size, size)).transpose(0, 2, 1), [True] * count
     for number in range(count if size else 0):
-        triangles[number], info = lapack.dpotrf(grams[number], clean=1)
+        triangles[number].T[:] = grams[number]
+        _, info = lapack.dpotrf(triangles[number], clean=1, overwrite_a=True)
         good[number] = not info
     return triangles, good
 
