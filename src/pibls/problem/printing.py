@@ -2,6 +2,7 @@ r"""Print expressions as people write them: ``u_xx``, ``laplacian(u)`` in text, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import sympy as sp
@@ -87,10 +88,30 @@ def text(expression: sp.Basic) -> str:
     'u_t = sin(u) + u_xx'
     """
     try:
-        return str(_TextPrinter().doprint(expression))
+        return str(_TextPrinter({"full_prec": False}).doprint(expression))
     except (RecursionError, ValueError):
         # Nesting beyond Python's limit, or an integer of more digits than Python writes.
         return f"<{type(expression).__name__} too large to print>"
+
+
+def abbreviated(lines: list[str], expressions: Iterable[sp.Basic]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return lines with names for the materials that they repeat, and the names with their meanings.
+
+    >>> x, y = sp.symbols("x y")
+    >>> k = sp.Piecewise((5, x < 1), (2, True))
+    >>> abbreviated([text(k * y), text(k + y)], [k])
+    (['y*case1', 'y + case1'], [('case1', '5 where x < 1, otherwise 2')])
+    """
+    meanings: list[tuple[str, str]] = []
+    cases = {text(case): case for own in expressions for case in own.atoms(sp.Piecewise)}
+    for written in sorted(cases, key=len, reverse=True):
+        if sum(line.count(written) for line in lines) > 1:
+            name = f"case{len(meanings) + 1}"
+            lines = [line.replace(written, name) for line in lines]
+            parts = [(text(value), text(place)) for value, place in cases[written].args]
+            told = (f"otherwise {value}" if place == "True" else f"{value} where {place}" for value, place in parts)
+            meanings.append((name, ", ".join(told)))
+    return lines, meanings
 
 
 def latex(expression: sp.Basic) -> str:

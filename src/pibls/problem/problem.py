@@ -21,7 +21,7 @@ from pibls.problem.interface import AnyCondition, Interface
 from pibls.problem.lowered_equations import lowered
 from pibls.problem.names import described, find_fields, find_functions, find_numbers, nodes_of
 from pibls.problem.places import Interior, OnPart
-from pibls.problem.printing import latex, text
+from pibls.problem.printing import abbreviated, latex, text
 from pibls.problem.statements import Statement, condition_statements
 from pibls.problem.symbols import Data, Field
 from pibls.problem.unknown_numbers import (
@@ -300,8 +300,11 @@ class Problem:
                 lines.append((body.removesuffix(" " + condition.place), condition.place))
             else:
                 lines.append((body, "" if condition.label != "Periodic" else "periodic"))
+        expressions = [*self.equations, *(c.equation for c in self.conditions if isinstance(c, Condition))]
+        written, cases = abbreviated([left for left, _ in lines], expressions)
+        lines = [(left, right) for left, (_, right) in zip(written, lines, strict=True)]
         unknowns: tuple[Unknown | Field, ...] = (*self.parameters, *self.unknown_functions)
-        settings = [line for unknown in unknowns if (line := described(unknown))]
+        settings = [*cases, *(line for unknown in unknowns if (line := described(unknown)))]
         width = min(60, max(len(left) for left, _ in (*lines, *settings)))
         lines += settings
         given = open_in(self.parameters)
