@@ -53,9 +53,11 @@ class Cutter:
         plain: dict[Cell, dict[Any, Rule]] = {}
         for cell, rules in zip(new, self._rules(new), strict=True):
             self._parts[cell] = ()
-            found = self._slices(cell, rules)
-            slices += found
-            if not found:
+            if self.tree_domain.is_uncut:
+                plain[cell] = rules
+            elif found := self._slices(cell, rules):
+                slices += found
+            else:
                 plain[cell] = self._of_conditions(rules)
         self._add_whole(plain)
         if slices:

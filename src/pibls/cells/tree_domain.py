@@ -65,21 +65,34 @@ class TreeDomain:
         return isinstance(space, Box | TimeInterval)
 
     @cached_property
+    def is_uncut(self) -> bool:
+        """Whether the domain is a box without interfaces: every cell is whole, and no surface is curved."""
+        return self.is_box and not self.interfaces
+
+    @cached_property
     def root(self) -> Cell:
         """The bounding box of the domain, with all features that cells align with."""
-        bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        edges, blunt_edges = reentrant_edges(self.domain)
-        points = [*(singularity.point[None] for singularity in self.corner_singularities)]
-        points += [vertices(edges)] if len(edges) else []
+        low, high = np.array(self.domain.bounds, dtype=np.float64).T
+        marks = [self.landmarks, self._planes, *(singularity.point[None] for singularity in self.corner_singularities)]
+        touched = np.empty((0, 1 + len(low))) if self.is_uncut else tangents(self._all_pieces, len(low))
+        if self.solid is None:
+            return Cell(low.copy(), high.copy(), marks=np.unique(np.concatenate(marks), axis=0), tangents=touched)
+        edges, blunt_edges = reentrant_edges(self.solid)
+        marks += [vertices(edges)] if len(edges) else []
         return Cell(
-            bounds[:, 0].copy(),
-            bounds[:, 1].copy(),
-            marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
-            tangents=tangents(self._all_pieces, len(bounds)),
-            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
+            low.copy(),
+            high.copy(),
+            marks=np.unique(np.concatenate(marks), axis=0),
+            tangents=touched,
+            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.solid)]),
             blunt_edges=blunt_edges,
-            ridges=ridges(self._parts_by_conditions, self.domain),
+            ridges=ridges(self._parts_by_conditions, self.solid),
         )
+
+    @cached_property
+    def solid(self) -> Region | None:
+        """The domain, if it is a solid in space: only solids have edges and flat faces that cells follow; else None."""
+        return self.domain if isinstance(self.domain, Region) and self.domain.dimension == 3 else None
 
     @property
     def _parts_by_conditions(self) -> list[list[BoundaryPart]]:
@@ -93,13 +106,14 @@ class TreeDomain:
 
     @cached_property
     def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
-        """Flat faces normal to an axis, in space."""
-        return flat_sides(self.domain)
+        """Flat faces of a solid that are normal to an axis."""
+        return [] if self.solid is None else flat_sides(self.solid)
 
     @cached_property
     def corner_singularities(self) -> tuple[CornerSingularity, ...]:
-        """The points at which materials meet, with the singular functions around them."""
-        return corner_singularities(self, np.concatenate([self.landmarks, self._planes]))
+        """The points at which materials meet, with the singular functions around them; none without materials."""
+        marks = np.concatenate([self.landmarks, self._planes])
+        return () if self.switching is None else corner_singularities(self, marks)
 
     @property
     def _planes(self) -> FloatArray:
@@ -256,7 +270,7 @@ class TreeDomain:
 
     def _surrounded(self, share: float) -> tuple[FloatArray, FloatArray]:
         """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
-        if (self.is_box and not self.interfaces) or len(self.domain.space) < 2:
+        if self.is_uncut or len(self.domain.space) < 2:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
         surfaces: list[Patch | FloatArray] = [
             *self._interface_points,
