@@ -14,7 +14,6 @@ from pibls.cells.local import LocalSystems
 from pibls.cells.order import Pair, cheaper
 from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
-from pibls.cells.rows import Rows
 from pibls.cells.sharing import Sharing
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray, IntArray
@@ -50,7 +49,7 @@ class Branch:
         For a part: its least-squares system, its right-hand sides and its faces.
     weight, units, shift
         For a part: the weight of its rows, the units of its balance sums and shared unknowns, and the matrix from the
-        sums of the tree to its own ones, whose moments are about its centre.
+        sums of the tree to its own ones, whose moments are about its centre; empty without moments.
     """
 
     shared: tuple[Any, ...]
@@ -96,12 +95,7 @@ class Branches:
     _starts: dict[Any, int] = field(default_factory=dict)  # number of the first unknown in each place
 
     def __post_init__(self) -> None:
-        self.sharing = Sharing(self.local)
-
-    @property
-    def rows(self) -> Rows:
-        """The rows of the problem."""
-        return self.local.rows
+        self.sharing, self.rows = Sharing(self.local), self.local.rows
 
     def of_tree(self, root: Cell, within: Cell | None = None) -> list[Branch]:
         """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
@@ -159,8 +153,9 @@ class Branches:
                 load=self.local.right_hand_sides(part, own, system),
                 faces=own,
                 weight=self.rows.emphasis(part),
-                shift=self.local.shift_of_sums(part),
             )
+            if self.rows.balances.turns:
+                made.shift = self.local.shift_of_sums(part)
             made.units = np.concatenate([1.0 / self.local.own_sum_unit(part), np.ones(made.width)])
 
     def numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:

@@ -145,7 +145,9 @@ class LocalSystems:
     ) -> Load:
         """Return the right-hand sides of a part: those of the problem, or those of other sources."""
         rows = self.part_rows(part)
-        source, value, given = rows.right(part, sources, self._turned)
+        source, value, given = rows.source, rows.value, rows.given
+        if sources is not None:
+            source, value, given = rows.right(part, sources, self._turned)
         light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
         light[: len(value)] = value
         sums, row = given + rows.flows @ value, len(value)
@@ -231,7 +233,8 @@ class LocalSystems:
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
-        self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
+        if self.around:
+            self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
         light = np.hstack([below / math.sqrt(part.extent), bottom])
         return PartFrame(light[None], tuple(carried.values()), tuple(columns.values()), sizes)
 

@@ -39,7 +39,9 @@ class Sharing:
         # Links may join any parts.
         if within is not None and not self.rows.averages and not self.layout.tree_domain.corner_singularities:
             cells, every = _near(leaves(within), every)
-        held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
+        held = self._held = {part: [] for part in self.layout.parts_of(cells)}
+        if len(held) < 2 and not every:
+            return held  # a part alone shares nothing
         coarse_sides: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact, faces in zip(every, self.layout.face_finder.faces_of(every), strict=True):
             for face in faces:
@@ -55,7 +57,6 @@ class Sharing:
                 held[face.below].append(face)
                 held[face.above].append(face)
         self._chain(cells, held)
-        self._held = held
         return held
 
     def alike(self, face: Face) -> list[Face]:
