@@ -129,11 +129,13 @@ class Grams:
         known = conditions(triangles / xp.where(roots > 0.0, roots, 1.0))
         good = [number for number in range(count) if definite[number] and known[number] >= _CONDITIONED]
         poor = sorted(set(range(count)) - set(good))
-        found: list[tuple[Factor, list[int]]] = [(self._rotated(one), [n]) for n, one in _some(system, poor)]
+        found: list[tuple[Factor, list[int]]] = [(self._rotated(system.taken([n])), [n]) for n in poor]
         if good:
             which = slice(None) if not poor else good
             gram, sizes, heavy = gram[which], sizes[which][:, own:], system.heavy[which]
-            found.append((_bordered(_taken(triangles, which), gram[:, :, own:], sizes, heavy), good))
+            # Every triangle stays in the order in which LAPACK wants it.
+            triangles = transposed(transposed(triangles)[which])
+            found.append((_bordered(triangles, gram[:, :, own:], sizes, heavy), good))
         return found
 
     def _rotated(self, system: LeafSystem) -> Rotated:
@@ -286,11 +288,6 @@ def _condition(columns: Array, rows: Array, own: int) -> float:
     return float(lapack.dtrcon(np.triu(columns[:own, :own]) / sizes)[0])
 
 
-def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:
-    """Return some leaves of a stack, with their numbers."""
-    return [(number, system.taken([number])) for number in which]
-
-
 def _bordered(triangles: Array, beside: Array, sizes: Array, heavy: Array) -> Factor:
     """Return the factors of leaves from triangles, the columns of their Gram matrices beside these, and heavy rows."""
     count, own, _ = triangles.shape
@@ -308,8 +305,3 @@ def _bordered(triangles: Array, beside: Array, sizes: Array, heavy: Array) -> Fa
     whole[:, :own, :own], whole[:, :own, own:], whole[:, own:, own:] = triangles, border, transposed(lower)
     left = Front(front + transposed(last) @ last, sizes + (last * last).sum(axis=1))
     return Bordered(whole, xp.concat([coupling, last], axis=1), left, more)
-
-
-def _taken(triangles: Array, which: Any) -> Array:
-    """Return some triangles of a stack; each stays in the order in which LAPACK wants it."""
-    return transposed(transposed(triangles)[which])

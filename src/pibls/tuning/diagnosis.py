@@ -228,7 +228,7 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
         return growth, ""
-    is_certain = _is_initial(problem)
+    is_certain = len(problem.domain.coordinates) == 1 and _is_initial(problem)
     unmet, contradiction = not is_certain and _is_in_doubt(solution, tol), ""
     if unmet or (not is_certain and (solution.diagnostics.condition or 0.0) > SENSITIVE):
         found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))
@@ -244,7 +244,7 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
 
 
 def _is_initial(problem: Problem) -> bool:
-    """Tell whether initial values and rates that are finite determine one solution, however much it grows."""
+    """Tell whether, along one line, initial values and finite rates determine one solution, however much it grows."""
     alone = _as_in_time(problem) if problem.domain.time is None else problem if not problem.domain.space else None
     if alone is None or first_word(alone) or not isinstance(evolution := find_evolution(alone), Evolution):
         return False
