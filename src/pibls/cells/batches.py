@@ -111,7 +111,9 @@ class Factors:
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
             front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
-            moved = self.elimination.shifted(self.elimination.scaled(front, scales[which]), batch.shifts[which])
+            moved = self.elimination.scaled(front, scales[which])
+            if batch.shifts.shape[1]:
+                moved = self.elimination.shifted(moved, batch.shifts[which])
             fronts.update({token: (moved, k) for k, token in enumerate(first)})
         return batches
 

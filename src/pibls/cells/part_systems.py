@@ -25,7 +25,9 @@ class PartFrame:
     carried
         For each face, the matrix from shared unknowns to trace coefficients.
     columns
-        For each face and link, its first column among balance sums and shared unknowns.
+        For each face, its first column among balance sums and shared unknowns.
+    linked
+        For each link, the same.
     sizes
         Number of shared unknowns in each place.
     """
@@ -33,6 +35,7 @@ class PartFrame:
     light: FloatArray
     carried: tuple[FloatArray, ...]
     columns: tuple[int, ...]
+    linked: tuple[int, ...]
     sizes: tuple[int, ...]
 
 

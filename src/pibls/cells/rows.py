@@ -21,7 +21,7 @@ from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
-from pibls.problem import AtPoints, Average, Statement
+from pibls.problem import Statement
 from pibls.quadrature.roots import CLOSE
 from pibls.solvers.combined import Combined
 
@@ -67,7 +67,7 @@ class Rows(Evaluation):
             condition = np.concatenate([np.empty((0, self.width)), *(block for some in blocks for block in some)])
             flows = self._flows(part, own)
             value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
-            besides = self._besides(part, flows, own, blocks)
+            besides = None if part.whole else self._besides(part, flows, own, blocks)
             stated = tuple(own.inside), tuple(own.conditions)
             known = (condition, np.concatenate(value), means, given, flows, besides, key)
             found.append(PartRows(units, equation, turned(factor, source), *known, *stated, self.balances, factor))
@@ -80,7 +80,8 @@ class Rows(Evaluation):
         alone = [number for number, key in enumerate(keys) if key is None]
         whole = [number for number in alone if parts[number].whole]
         cut = [number for number in alone if not parts[number].whole]
-        found = dict(zip(whole, self._on_rule([parts[n] for n in whole], [held[n] for n in whole]), strict=True))
+        made = self._on_rule([parts[n] for n in whole], [held[n] for n in whole]) if whole else []
+        found = dict(zip(whole, made, strict=True))
         wanted = [
             RowRequest(parts[n], None, [own.terms for own in held[n].inside], self.scales(parts[n]).units) for n in cut
         ]
@@ -98,8 +99,6 @@ class Rows(Evaluation):
 
     def _on_rule(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[Equations]:
         """Return the rows of whole parts as coefficients of derivatives at the points of the reference rule."""
-        if not parts:
-            return []
         places = [(e, n, index) for e, own in enumerate(held[0].inside) for n, index, _ in own.terms]
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
@@ -167,7 +166,7 @@ class Rows(Evaluation):
                         for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
                     ],
                     [(rule, []) for rule in part.boundary.values()],
-                    self._at_points(part),
+                    self._at_points(part) if self.at_points else [],
                 )
             )
         self._add_conditions(parts, found)
@@ -190,7 +189,7 @@ class Rows(Evaluation):
         """
         indices = [term.multi_index for equation in self.equations for term in equation.form.terms]
         plain = self.is_constant and all(sum(index) == max(index) == 2 for index in indices)
-        if part.whole or len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
+        if len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
         for (rule, known), rows in zip(held.placed, blocks, strict=False):
@@ -314,7 +313,7 @@ class Rows(Evaluation):
                 pieces.setdefault(place, []).append((part, rule, stated))
         for place, every in pieces.items():
             roots = [np.sqrt(rule.weights * part.depth(rule.normals)) for part, rule, _ in every]
-            projections = [self._projection(part, rule) for part, rule, _ in every]
+            projections = [None if part.whole else self._projection(part, rule) for part, rule, _ in every]
             for statement in self.conditions_on(place):
                 lowered = self.lowered_at(statement, [(part, rule.points, rule.normals) for part, rule, _ in every])
                 for (part, rule, stated), (terms, source), root, projection in zip(
@@ -331,7 +330,7 @@ class Rows(Evaluation):
         Cells do not end at blunt edges if there are many. The residuals of conditions alternate from piece to piece
         there and count only in projection on smooth functions; otherwise the solution would become flat.
         """
-        if part.whole or len(part.half) < 3:
+        if len(part.half) < 3:
             return None
         pieces = len(np.unique(np.round(rule.normals / CLOSE), axis=0))
         # A flat piece has as many points as a square; a curved one has a different normal at each point or line.
@@ -342,10 +341,9 @@ class Rows(Evaluation):
     def _at_points(self, part: CellPart) -> list[PlacedStatement]:
         """Return the conditions at single points, for those points that lie in a part."""
         found, units = [], self.scales(part).units
-        for statement in self.problem.statements:
-            points = statement.place.points if isinstance(statement.place, AtPoints) else None
-            mine = () if points is None else self.layout.owned(part, points)
-            if points is None or not len(mine):
+        for statement, points in self.at_points:
+            mine = self.layout.owned(part, points)
+            if not len(mine):
                 continue
             X = points[mine]
             terms, source = self.lowered(statement, part, X, None)
@@ -375,11 +373,6 @@ class Rows(Evaluation):
     def traces(self) -> Traces:
         """The rows on faces."""
         return Traces(self)
-
-    @cached_property
-    def averages(self) -> tuple[Statement, ...]:
-        """The conditions on averages over the domain."""
-        return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
     def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, PlacedStatement]:
         """Return a part's share of an average over the domain as a row, and the condition at its points."""

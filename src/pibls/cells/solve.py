@@ -15,7 +15,7 @@ from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.iterative import refined, sensitivity
 from pibls.cells.layout import Layout
-from pibls.cells.local import LocalSystems, by_singularity
+from pibls.cells.local import LocalSystems
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
@@ -178,7 +178,7 @@ class TreeSolver:
     def loaded(self, branch: Branch, sources: Sources) -> Load:
         """Return the right-hand sides of a part for other sources."""
         assert branch.system is not None
-        return self.local.right_hand_sides(branch.part, branch.faces, branch.system, sources)
+        return self.local.right_hand_sides(branch.part, branch.ties, branch.system, sources)
 
     def _eliminated(self, given: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
         """Return the unknowns of the last tree for given loads, and the residuals of its rows.
@@ -282,17 +282,15 @@ class TreeSolver:
         own = to_host(unknowns.own[batch]).transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
         for branch, weights, others in zip(batch.branches, every, to_host(unknowns.shared[batch]), strict=True):
-            if singular := by_singularity(branch.faces):
-                self.add_singularities(branch, singular, weights, others)
+            if branch.ties.singular:
+                self.add_singularities(branch, weights, others)
         return list(zip(parts, every, strict=True))
 
-    def add_singularities(
-        self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
-    ) -> None:
+    def add_singularities(self, branch: Branch, weights: FloatArray, others: FloatArray) -> None:
         """Add the functions of corner singularities to ``weights``, those of a part, in place."""
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
-        for singularity, link in singular.items():
+        for singularity, link in branch.ties.singular.items():
             key = (singularity, branch.part)
             if key not in self._projected:
                 self._projected[key] = singularity.projected(self.layout, branch.part)

@@ -132,7 +132,7 @@ class Grams:
         good = [number for number in range(count) if definite[number] and known[number] >= _CONDITIONED]
         poor = sorted(set(range(count)) - set(good))
         found: list[tuple[Factor, list[int]]] = []
-        for number, one in _some(system, poor):
+        for number, one in ((n, system.taken([n])) for n in poor):
             has_digits = definite[number] and known[number] >= math.sqrt(sys.float_info.epsilon)
             twice = _twice(triangles[number], equation[number], one.rows[0]) if has_digits else None
             rest = gram[number : number + 1, own:, own:], sizes[number : number + 1, own:], one.heavy
@@ -140,7 +140,8 @@ class Grams:
         if good:
             which = slice(None) if not poor else good
             gram, sizes, heavy = gram[which], sizes[which][:, own:], system.heavy[which]
-            kept = _taken(triangles, which)
+            # Every triangle stays in the order in which LAPACK wants it.
+            kept = transposed(transposed(triangles)[which])
             coupling = triangular(kept, gram[:, :own, own:], trans=True)
             found.append((_bordered(kept, coupling, gram[:, own:, own:], sizes, heavy), good))
         return found
@@ -295,11 +296,6 @@ def _condition(columns: Array, rows: Array, own: int) -> float:
     return float(lapack.dtrcon(np.triu(columns[:own, :own]) / sizes)[0])
 
 
-def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:
-    """Return some leaves of a stack, with their numbers."""
-    return [(number, system.taken([number])) for number in which]
-
-
 def _twice(triangle: Array, equation: Array, rows: Array) -> tuple[Array, Array] | None:
     """Return triangle and coupling from the Gram matrix of columns that a first triangle made nearly orthogonal.
 
@@ -340,11 +336,4 @@ def _bordered(triangles: Array, coupling: Array, rest: Array, sizes: Array, heav
 
 def _ordered(triangles: Array) -> Array:
     """Return triangles in the order in which LAPACK wants them."""
-    return (
-        triangles if not isinstance(triangles, np.ndarray) else transposed(np.ascontiguousarray(transposed(triangles)))
-    )
-
-
-def _taken(triangles: Array, which: Any) -> Array:
-    """Return some triangles of a stack; each stays in the order in which LAPACK wants it."""
-    return transposed(transposed(triangles)[which])
+    return transposed(np.ascontiguousarray(transposed(triangles))) if isinstance(triangles, np.ndarray) else triangles
