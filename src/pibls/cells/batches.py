@@ -102,7 +102,7 @@ class Factors:
             own = factored[0].taken([one.number for one in factored])
             for k, branch in enumerate(some):
                 assert branch.system is not None
-                branch.system.place(own.member(min(k, own.count - 1)))
+                branch.system.place(own.member(min(k, own.system.count - 1)))
             batch = Batch.of(some, own.factor, own.system, self.elimination.device)
             batches.append(batch)
             scales = batch.weights[:, None] * batch.units
@@ -110,7 +110,7 @@ class Factors:
                 tokens[some[k]] = self._token((some[k].system, scale.tobytes(), some[k].shift.tobytes()), before)
             first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
             which = list(first.values())
-            front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
+            front = own.factor.front if own.system.count == 1 else own.factor.front.taken(which)
             moved = self.elimination.scaled(front, scales[which])
             if batch.shifts.shape[1]:
                 moved = self.elimination.shifted(moved, batch.shifts[which])

@@ -44,12 +44,16 @@ class Rows(Evaluation):
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # the fluxes across faces, and the rows on faces
+        self.flux, self.traces = Fluxes(self), Traces(self)
+
     def forget(self) -> None:
         """Discard all scales: rows are scaled at the next state. Balances stay, as only linear equations turn."""
         for own in (self._scales, self._magnitudes, self._factors, self._weights):
             own.clear()
-        for name in ("flux", "traces"):
-            self.__dict__.pop(name, None)
+        self.flux, self.traces = Fluxes(self), Traces(self)
 
     def assembled(self, parts: Sequence[CellPart]) -> list[PartRows]:
         """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
@@ -363,16 +367,6 @@ class Rows(Evaluation):
         return Balances(
             len(self.equations), self.flux.mixed.turns, (root.low + root.high) / 2, float(root.size.max()) / 2
         )
-
-    @cached_property
-    def flux(self) -> Fluxes:
-        """The fluxes across faces."""
-        return Fluxes(self)
-
-    @cached_property
-    def traces(self) -> Traces:
-        """The rows on faces."""
-        return Traces(self)
 
     def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, PlacedStatement]:
         """Return a part's share of an average over the domain as a row, and the condition at its points."""
