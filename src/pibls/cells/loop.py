@@ -53,6 +53,7 @@ class Loop:
     splitting: Splitting | None = None
     confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
+    ends: Callable[[], str] | None = None  # says where the branch of solutions from zero ends, if it does
     reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     # that of the first solution, and then of the better solution of every comparison
@@ -339,6 +340,8 @@ class Loop:
             reason = f"a change of size one changes equations and conditions by {seen:.0e} only. Add what determines it"
             return Stop(Reason.EXHAUSTED, reason)
         unsolved = sum(1 for _ in takewhile(lambda own: own.unsolved, reversed(self.course.comparisons)))
+        if unsolved == TREES.window // 2 and self.ends is not None and self.ends():
+            return Stop(Reason.EXHAUSTED, "the branch of solutions ends")
         if unsolved == 2 * TREES.window:
             words = f"{unsolved} trees in a row left the equations unsolved. Check signs and values"
             return Stop(Reason.EXHAUSTED, words)
