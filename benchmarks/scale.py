@@ -3,10 +3,10 @@
     python -m benchmarks.scale [--device cuda] [--processes 16] [--threads 2] [--seconds 120] [--csv out/scale.csv]
     python -m benchmarks.scale --draw docs/images/scale.png     # the kept runs
 
-Helmholtz's equation with a varying coefficient is solved on even trees of a square and of a cube, each size in its turn
-until the next one would not fit into the seconds. Every run is appended to the file as soon as it is known, so that
-runs on several machines and devices stand in one file. With ``--processes`` the workers of a local Dask cluster solve
-it. One thread is timed by the processor's clock, all else by the wall's.
+Helmholtz's equation with a varying coefficient is solved on even trees of a square, on rich cells of a square and in a
+cube, each size in its turn until the next one would not fit into the seconds or into the memory. Every run is appended
+to the file as soon as it is known, so that runs on several machines and devices stand in one file. With ``--processes``
+the workers of a local Dask cluster solve it. One thread is timed by the processor's clock, all else by the wall's.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
+from pibls.errors import SolveError
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 
-KINDS = {"square": (2, 13), "cube": (3, 8)}  # dimension, and degree of the functions
-SIDES = {"square": [8, 12, 16, 24, 32, 48, 64, 98, 128, 192, 256, 308], "cube": [3, 4, 6, 8, 10, 12, 16]}
-WAVES = {"square": 30.0, "cube": 6.0}
+KINDS = {"square": (2, 13), "rich square": (2, 32), "cube": (3, 8)}  # dimension, and degree of the functions
+SIDES = {
+    "square": [8, 12, 16, 24, 32, 48, 64, 98, 128, 192, 256, 308],
+    "rich square": [8, 16, 32, 64, 96, 134],
+    "cube": [3, 4, 6, 8, 10, 12, 16],
+}
+WAVES = {"square": 30.0, "rich square": 200.0, "cube": 6.0}
 Clock = Callable[[], float]
 PRODUCT = {False: 2000, True: 8192}  # size of the matrix product, on a processor and on a GPU
 
@@ -180,7 +185,12 @@ def runs(options: argparse.Namespace, client: Any) -> Iterator[dict[str, Any]]:
             counts = total(leaf, side, 4 * (options.processes or 1))
             if before and time.perf_counter() - begun + before[0] * counts.flops / before[1] > options.seconds:
                 break
-            solver, fit, seconds, moved = solved(kind, side, nodes, client, clock)
+            solver = fit = None  # their memory is free for the next tree
+            try:
+                solver, fit, seconds, moved = solved(kind, side, nodes, client, clock)
+            except SolveError as error:
+                print(f"{kind}, {side} cells along each side: {error}")
+                break
             before = seconds, counts.flops
             yield {
                 "on": on,
@@ -214,7 +224,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         mine = [row for row in rows if (row["on"], row["kind"]) == key]
         weights, seconds = ([float(row[name]) for row in mine] for name in ("weights", "seconds"))
         power = f", power {exponent(weights, seconds):.2f}" if len(mine) > 2 else ""
-        style = "--" if key[1] == "cube" else "-"
+        style = {"square": "-", "rich square": ":", "cube": "--"}[key[1]]
         axes.loglog(weights, seconds, marker="o", ls=style, label=f"{key[1]}, {key[0]}{power}")
     axes.set_xlabel("weights")
     axes.set_ylabel("seconds")
@@ -230,7 +240,7 @@ def main() -> None:
     parser.add_argument("--device", default=None, help="a torch device, such as cuda")
     parser.add_argument("--processes", type=int, default=None, help="workers of a local Dask cluster")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of BLAS, without processes")
-    parser.add_argument("--seconds", type=float, default=120.0, help="for each of both kinds")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for each kind")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--name", default=None, help="of the machine, in tables and plots")
     parser.add_argument("--csv", type=Path, default=Path("out/scale.csv"))
@@ -252,7 +262,7 @@ def main() -> None:
                     writer.writeheader()
                 writer.writerow(row)
             print(
-                f"{row['kind']:6s} {row['cells']:6d} cells {row['weights']:8d} weights {row['seconds']:8.2f} s "
+                f"{row['kind']:11s} {row['cells']:6d} cells {row['weights']:8d} weights {row['seconds']:8.2f} s "
                 f"{row['gib']:6.2f} GiB {row['share']:6.1%} of the product, error {row['error']:.1e}",
                 flush=True,
             )

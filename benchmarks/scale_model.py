@@ -36,9 +36,9 @@ class Leaf:
 
     @property
     def numbers(self) -> float:
-        """Numbers that are kept for it: rows, factor and front."""
+        """Numbers that are kept for it: factor and front. All cells share what their few coefficients combine."""
         others = 2 * self.dimension * self.face
-        return self.equations * self.own + (self.rows + self.own) * (self.own + others) + others**2
+        return self.own * (self.own + others) + others**2
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_convex_round_and_blunt_solids_have_no_sharp_ones():
     corners = [(np.cos(a), np.sin(a)) for a in 2 * np.pi * np.arange(24) / 24]
     pierced = pb.Rectangle((x, -2, 2), (y, -2, 2)) - pb.Polygon((x, y), corners)
     solids = [CUBE, CUBE - pb.Ball((x, y, z), (1, 1, 1), 0.5), pb.Solid((x, y, z), *box((0, 0, 0), (1, 2, 1)))]
-    for solid in (*solids, pb.Extrusion(pierced, (z, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1))):
+    for solid in (*solids, pb.Extrusion(pierced, (z, 0, 1))):
         assert len(reentrant_edges(solid)[0]) == 0
 
 

@@ -286,10 +286,10 @@ def test_functions_of_a_higher_degree_use_the_cut_that_is_known():
     layout = layout_of(domains()["annulus"])
     root = split(layout.root, 1)
     before = layout.parts_of(leaves(root))
-    fitted = dict(layout.tree_domain.slice_pieces)
+    fitted = dict(layout.tree_domain.cuts.slice_pieces)
     richer = layout.enriched(2)
     after = richer.parts_of(leaves(root))
-    assert fitted == layout.tree_domain.slice_pieces
+    assert fitted == layout.tree_domain.cuts.slice_pieces
     assert any(fitted.values())
     for one, two in zip(before, after, strict=True):
         assert len(two.points) > len(one.points)

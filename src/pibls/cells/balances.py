@@ -95,12 +95,10 @@ class Balances:
         return np.repeat([1.0, part.half.max() / self.radius], [self.equations, len(self.turns)])
 
     def shift(self, part: CellPart, units: FloatArray) -> FloatArray:
-        """Return the matrix from the balances of the tree to those of a part; empty without moments.
+        """Return the matrix from the balances of the tree to those of a part.
 
         ``units`` are those of the balances of the tree. The levers of the part are taken to be as long.
         """
-        if not self.turns:
-            return np.empty((0, 0))
         found, away = np.eye(self.count), (part.center - self.center) / self.radius
         for k, ((a, b), (i, j)) in enumerate(self.turns, self.equations):
             found[k, j], found[k, i] = -away[a] * units[k] / units[j], away[b] * units[k] / units[i]

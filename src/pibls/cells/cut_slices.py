@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
-from pibls.cells.tree_domain import TreeDomain
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sight import joined_in_sight
 from pibls.refinement.standards import MOST
 
-__all__ = ["SlicePieces", "Slice", "find_components"]
+if TYPE_CHECKING:
+    from pibls.cells.tree_domain import TreeDomain
+
+__all__ = ["KnownCuts", "Slice", "SlicePieces", "find_components"]
 
 _GRID = {1: 65, 2: 25, 3: 11}  # grid points per axis, by dimension
 _FAR = 2.0  # distance in grid steps beyond which a boundary point belongs to a separate piece
@@ -51,16 +53,36 @@ class SlicePieces(NamedTuple):
     evenly: int
 
 
+@dataclass(eq=False)
+class KnownCuts:
+    """All that is known of cuts from the domain alone, so that cells of any degree have it in common.
+
+    Attributes
+    ----------
+    slice_pieces
+        The connected pieces of each slice, by its key; None for an empty one.
+    side_intervals
+        For each slice in a plane, its intervals on the sides of its cell: axes, directions, starts and ends.
+    contact_ranges
+        For each contact in a plane, the intervals of it that lie inside the domain.
+    """
+
+    slice_pieces: dict[tuple[Cell, int], SlicePieces | None] = field(default_factory=dict)
+    side_intervals: dict[tuple[Cell, int], tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
+    contact_ranges: dict[Any, list[tuple[float, float]]] = field(default_factory=dict)
+
+
 def find_components(tree_domain: TreeDomain, slices: list[Slice]) -> None:
     """Find the connected pieces of slices on grids in fitted boxes, and store them with the tree domain."""
     if not slices:
         return
-    tree_domain.slice_pieces.update({own.key: None for own in slices})
+    known = tree_domain.cuts.slice_pieces
+    known.update({own.key: None for own in slices})
     low, high = _boxes(tree_domain, slices)
     there = np.flatnonzero((high > low).all(axis=1)).tolist()
     found = [slices[k] for k in there]
     for own, fitted in zip(found, _pieces(tree_domain, found, low[there], high[there]), strict=True):
-        tree_domain.slice_pieces[own.key] = fitted
+        known[own.key] = fitted
 
 
 def _boxes(tree_domain: TreeDomain, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:

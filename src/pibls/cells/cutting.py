@@ -53,9 +53,11 @@ class Cutter:
         plain: dict[Cell, dict[Any, Rule]] = {}
         for cell, rules in zip(new, self._rules(new), strict=True):
             self._parts[cell] = ()
-            found = self._slices(cell, rules)
-            slices += found
-            if not found:
+            if self.tree_domain.is_uncut:
+                plain[cell] = rules
+            elif found := self._slices(cell, rules):
+                slices += found
+            else:
                 plain[cell] = self._of_conditions(rules)
         self._add_whole(plain)
         if slices:
@@ -155,13 +157,13 @@ class Cutter:
 
     def _cut(self, slices: list[Slice]) -> None:
         """Find the parts of many slices."""
-        find_components(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.slice_pieces])
+        find_components(self.tree_domain, [own for own in slices if own.key not in self.tree_domain.cuts.slice_pieces])
         for own, shell in zip(slices, self._shells(slices), strict=True):
             self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
         """Return the parts of a slice; ``shell`` holds its points on the cell's sides."""
-        cell, material, slice_pieces = own.cell, own.material, self.tree_domain.slice_pieces[own.key]
+        cell, material, slice_pieces = own.cell, own.material, self.tree_domain.cuts.slice_pieces[own.key]
         if slice_pieces is None:
             return ()
         grid, labels, step, evenly = slice_pieces
@@ -272,11 +274,11 @@ class Cutter:
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
         """Return points of slices on the sides of their cells in a plane, with outward normals."""
-        self._find_sides([own for own in slices if own.key not in self.tree_domain.side_intervals])
+        self._find_sides([own for own in slices if own.key not in self.tree_domain.cuts.side_intervals])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
         for own in slices:
-            axis, out, starts, stops = self.tree_domain.side_intervals[own.key]
+            axis, out, starts, stops = self.tree_domain.cuts.side_intervals[own.key]
             cell, normals = own.cell, np.zeros((len(axis), 2))
             normals[np.arange(len(axis)), axis] = out
             along = cell.low[1 - axis] + cell.size[1 - axis] * starts
@@ -317,7 +319,7 @@ class Cutter:
             ]
             sides, starts, stops = np.array(found).reshape(-1, 3).T
             sides = sides.astype(np.int64)
-            self.tree_domain.side_intervals[own.key] = axis[sides], out[sides], starts, stops
+            self.tree_domain.cuts.side_intervals[own.key] = axis[sides], out[sides], starts, stops
 
     @cached_property
     def wanted(self) -> int:

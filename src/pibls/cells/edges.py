@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.line_quadrature import LINES
 from pibls.cells.surface import pieces
 from pibls.checks import BoolArray, FloatArray
-from pibls.geometry.base import Domain, Region
+from pibls.geometry.base import Region
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
@@ -30,7 +30,7 @@ _MOST_EDGES = 128  # largest number of rows for blunt edges
 _RADIUS = 1e-4  # of the shape or of a face: distance of test points from an edge or from the end of a condition
 
 
-def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
+def reentrant_edges(domain: Region) -> tuple[FloatArray, FloatArray]:
     """Return the re-entrant straight edges of a solid: sharp ones, and blunt ones parallel to an axis.
 
     Sharp edges are given by their ends, shape (edges, 2, 3). A blunt edge is a row: an axis, across which a cut through
@@ -49,8 +49,6 @@ def reentrant_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     >>> (reentrant_edges(Extrusion(roof, (z, 0, 1)))[1].round(9) + 0.0).tolist()
     [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
     """
-    if not isinstance(domain, Region) or domain.dimension != 3:
-        return np.empty((0, 2, 3)), np.empty((0, 7))
     if isinstance(domain, Solid):
         found = _folds(domain.surface)
     else:
@@ -100,8 +98,8 @@ def _parting(shape: Region, edge: FloatArray) -> list[int]:
     return [int(axis) for axis in axes[ahead != behind]]
 
 
-def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
-    """Return the flat faces of a domain that are normal to an axis: axis, outward direction (±1), and extent.
+def flat_sides(domain: Region) -> list[tuple[int, float, FloatArray]]:
+    """Return the flat faces of a solid that are normal to an axis: axis, outward direction (±1), and extent.
 
     Examples
     --------
@@ -113,7 +111,7 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
     [(0, -1.0, 0.0), (0, 1.0, 2.0), (1, -1.0, 0.0), (1, 1.0, 2.0), (2, -1.0, 0.0), (2, 1.0, 1.0)]
     """
     found = []
-    for patch in domain.boundary.patches if isinstance(domain, Region) and domain.dimension == 3 else ():
+    for patch in domain.boundary.patches:
         normal, X = _plane(patch) or (np.zeros(3), np.empty((0, 3)))
         axis = int(np.abs(normal).argmax())
         if abs(normal[axis]) > 1.0 - CLOSE:
@@ -154,7 +152,7 @@ def small_surfaces(
     return np.concatenate(middles), np.concatenate(halves)
 
 
-def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
+def borders(parts: Iterable[Part], shape: Region) -> FloatArray:
     """Return the ends of those lines, parallel to an axis, at which a condition ends inside a flat face in space.
 
     Examples
@@ -167,8 +165,6 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
     [[[0.5, 0.0, 1.0], [0.5, 1.0, 1.0]]]
     """
     found = [np.empty((0, 2, 3))]
-    if not isinstance(shape, Region) or shape.dimension != 3:
-        return found[0]
     for patch in (patch for part in parts for patch in part.patches if isinstance(patch, RestrictedPatch)):
         if all(piece.is_plain and len(piece.box) == 2 for piece in pieces(patch)):
             found += [_border(shape, patch, axis, at) for axis in range(2) for at in _ends(patch, axis)]
@@ -176,7 +172,7 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
     return every[np.unique(_rounded(every), axis=0, return_index=True)[1]]
 
 
-def ridges(groups: Sequence[Iterable[Part]], shape: Domain) -> FloatArray:
+def ridges(groups: Sequence[Iterable[Part]], shape: Region) -> FloatArray:
     """Return the ends of the straight convex edges of a solid at which the conditions of one group meet others.
 
     Examples
@@ -189,8 +185,6 @@ def ridges(groups: Sequence[Iterable[Part]], shape: Domain) -> FloatArray:
     [[[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]], [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]], [[2.0, 0.0, 1.0], [2.0, 1.0, 1.0]]]
     """
     found = [np.empty((0, 2, 3))]
-    if not isinstance(shape, Region) or shape.dimension != 3:
-        return found[0]
     flat = [[_plane(patch) for part in group for patch in part.patches] for group in groups]
     for own, other in combinations(flat, 2):
         for one, two in product(own, other):

@@ -16,7 +16,7 @@ from pibls.cells.parts import CellPart
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Problem, Statement
+from pibls.problem import AtPoints, Average, Problem, Statement
 from pibls.problem.analysis import analysis_of
 
 __all__ = [
@@ -133,6 +133,8 @@ class Evaluation:
     orders, highest, is_constant
         Highest order of derivative of each field along each axis, and along any, and whether all coefficients are
         constants.
+    averages, at_points
+        The conditions on averages over the domain, and those at single points, with these points.
     width
         Number of weights of a part: fields times functions.
     """
@@ -145,25 +147,22 @@ class Evaluation:
     def __post_init__(self) -> None:
         self.problem: Problem = self.layout.problem
         self.analysis = own = analysis_of(self.problem)
-        self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
+        self.equations, self.orders, self.is_constant = self.problem.laws.statements, own.orders, own.is_constant
         self.highest: FloatArray = self.orders.max(axis=1)
+        places = [(own, own.place) for own in self.problem.statements]
+        self.averages = tuple(own for own, place in places if isinstance(place, Average))
+        self.at_points = tuple((own, place.points) for own, place in places if isinstance(place, AtPoints))
         self.width = self.layout.reference.size * len(self.problem.field_names)
 
-    def only_terms(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, axis: int | None = None
-    ) -> list[Term]:
-        """Return the terms of a statement at points, without its source; with an axis, those along it."""
+    def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
+        """Return the terms of a statement at points, without its source."""
         if statement.form.is_linear:
-            return self.terms(statement, X, normals, [], axis)
+            return self.terms(statement, X, normals, [])
         return self.lowered(statement, part, X, normals)[0]
 
     def along(self, axis: int, order: int) -> MultiIndex:
         """Return the multi-index of a derivative along one axis."""
         return _along(self.layout.reference.dimension, axis, order)
-
-    def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives of the functions in the coordinates of the part, at given points or at the part's own."""
-        return self.layout.functions_at(part, part.points if X is None else X, indices)
 
     def lowered_at(self, statement: Statement, places: Sequence[Place]) -> list[tuple[list[Term], FloatArray]]:
         """Return the terms and the source of a statement in many places; if it is linear, it is evaluated once."""
@@ -262,7 +261,7 @@ class Evaluation:
         together: dict[Any, list[int]] = {}
         for number, own in enumerate(wanted):
             if own.part.whole or (own.left is None and self.state is not None):
-                values = self.values(own.part, own.points, indices_of(own.terms))
+                values = self.layout.functions_at(own.part, own.at, indices_of(own.terms))
                 blocks = [self._combined(terms, values, own) for terms in own.terms]
                 found[number] = blocks if own.left is None else [own.left @ block for block in blocks]
             else:

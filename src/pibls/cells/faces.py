@@ -85,7 +85,7 @@ class FaceFinder:
         keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
         new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
         self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
-        known = self.tree_domain.contact_ranges
+        known = self.tree_domain.cuts.contact_ranges
         if self.reference.dimension == 2:
             cut = {k: own for k, own in new.items() if k not in known and not self._is_between_whole_parts(own)}
             known.update(zip(cut, self._ranges(list(cut.values())), strict=True) if cut else ())

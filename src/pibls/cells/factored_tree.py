@@ -222,7 +222,7 @@ class FactoredTree:
             if batch.join is None:
                 rights[batch], front = lifted[batch]
                 front = self.elimination.raised(front, batch.weights, batch.weights[:, None] * batch.units)
-                front = self.elimination.moved(front, batch.shifts)
+                front = self.elimination.moved(front, batch.shifts) if batch.shifts.shape[1] else front
             else:
                 one, two = (self._taken(fronts, own, len(batch.branches)) for own in self._sources[batch])
                 _, first, second = self.halves[batch]
@@ -255,8 +255,8 @@ class FactoredTree:
             total = found.sums[numbers]
             others = library(total).concat([total, shared[batch.at]], axis=1)
             if batch.join is None:
-                moved = batch.shifts.shape[1]
-                others[:, :moved] = batch.shifts @ others[:, :moved]
+                if moved := batch.shifts.shape[1]:
+                    others[:, :moved] = batch.shifts @ others[:, :moved]
                 found.shared[batch] = others * batch.units[:, :, None]
                 found.own[batch] = batch.factor.down(rights[batch], found.shared[batch], probing=probing)
                 continue

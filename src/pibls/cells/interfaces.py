@@ -86,6 +86,24 @@ def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
     return [replace(piece, box=np.vstack([[span], piece.box[1:]])) for span in pairwise(cuts) if span[1] > span[0]]
 
 
+def ends_of_interfaces(pieces: Sequence[Piece], bounds: FloatArray) -> FloatArray:
+    """Return the ends of interfaces in a plane: at the boundary, and where they meet each other."""
+    ends = [along(piece, piece.box[0])[:, :2] for piece in pieces]
+    least = CLOSE * float(np.ptp(bounds[:2]))
+    return np.concatenate([np.empty((0, 2)), *(X for X in ends if np.ptp(X, axis=0).max() > least)])
+
+
+def switches_on(outlines: Sequence[tuple[Sequence[Piece], Sequence[Level]]], bounds: FloatArray) -> FloatArray:
+    """Return the ends of boundary pieces of a plane domain at which conditions switch: there a level is zero."""
+    found, slack = [np.empty((0, 2))], CLOSE * float(np.ptp(bounds))
+    for pieces, levels in outlines:
+        X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in pieces)])
+        for level in levels if len(X) else ():
+            near = np.abs(level(X)) <= slack * np.linalg.norm(level.gradient(X), axis=1)
+            found.append(X[near])
+    return np.concatenate(found)
+
+
 def along(piece: Piece, s: FloatArray) -> FloatArray:
     """Return points of a piece by its first parameter."""
     rest = piece.box[1:].mean(axis=1)

@@ -113,17 +113,26 @@ def _following_waves(data: DataRefinement, tol: float, budget: float) -> Start:
     """
     layout = data.rows.layout
     root = _aligned(data.rows, None, _most_cells(data.rows, FIRST * budget))
-    found, least = Start(data, root), math.inf
+    found, least, most = Start(data, root), math.inf, max(_FEWEST_CELLS, int(budget * RATE / PER_CELL))
     for degree in range(layout.reference.degree, degree_for(layout.reference.dimension, 0.0) + 1, 2):
         more = degree - layout.reference.degree
         own = DataRefinement(Rows(layout.enriched(more))) if more else data
-        waves = own.modes.resolving_waves(root, tol, _most_cells(own.rows, budget))
-        work = math.inf if waves is None else len(own.rows.layout.within(waves)) * _work_per_cell(own.rows)
-        if waves is not None and work < least:
+        waves = own.modes.resolving_waves(root, tol, most)
+        work = math.inf if waves is None else _work(own.rows, waves)
+        if waves is not None and work < min(least, max(budget * RATE, _FEWEST_CELLS * _work_per_cell(own.rows))):
             found, least = Start(own, waves), work
         if waves is root:
             break
     return found
+
+
+def _work(rows: Rows, root: Cell) -> float:
+    """Return the operations for the cells of a tree; with constant coefficients, whole cells share their factors."""
+    cells, tree_domain = rows.layout.within(root), rows.layout.tree_domain
+    if rows.is_constant:
+        tree_domain.find_pieces(cells)
+    own = sum(not rows.is_constant or any(tree_domain.pieces(cell).values()) for cell in cells)
+    return len(cells) * PER_CELL + max(1, own) * _PER_WEIGHT * float(rows.width) ** 3
 
 
 def solve_cells(

@@ -47,10 +47,15 @@ class ModeRefinement:
         return self.rows.layout.trace_degree + 1
 
     def resolving_waves(self, root: Cell, tol: float, most: int) -> Cell | None:
-        """Return a tree that resolves waves, or None if it would have more than so many cells."""
+        """Return a tree that resolves waves, or None if it would have more than so many cells.
+
+        What cells miss of a wave adds up along its way through the domain.
+        """
         if not self._axes:
             return root
         share, longest = self._limits_of_waves(tol)
+        turned = self._wave_numbers([root], share)[0] * root.size / 2
+        share, longest = self._limits_of_waves(tol / max(1.0, float(turned.max()) / longest))
         while True:
             cells = self.rows.layout.within(root)
             if len(cells) > most:

@@ -57,7 +57,7 @@ class NarrowFeatures:
     switches: bool = True
 
     @cached_property
-    def _inner(self) -> dict[sp.Expr, list[Place]]:
+    def places(self) -> dict[sp.Expr, list[Place]]:
         """Subexpressions, each with the functions of it that are largest where the whole expression may be narrow."""
         found: dict[sp.Expr, list[Place]] = {}
         for inner, height in _inner(self.function.expression, self.switches):
@@ -67,33 +67,28 @@ class NarrowFeatures:
                     own.append(height)
         return found
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is no such subexpression."""
-        return not self._inner
-
     @cached_property
     def _poles(self) -> BoolArray:
         """Which heights belong to powers that may be infinite."""
-        return np.array([height is _pole for own in self._inner.values() for height in own], dtype=np.bool_)
+        return np.array([height is _pole for own in self.places.values() for height in own], dtype=np.bool_)
 
     @cached_property
     def _relative(self) -> BoolArray:
         """Which heights are meaningful only relative to each other."""
-        return np.array([_is_relative(inner, own) for inner, own in self._inner.items() for _ in own], dtype=np.bool_)
+        return np.array([_is_relative(inner, own) for inner, own in self.places.items() for _ in own], dtype=np.bool_)
 
     @cached_property
     def _asked(self) -> list[tuple[bool, list[Place]]]:
         """For each subexpression, whether it contains a user's function, and its heights."""
-        return [(bool(inner.has(Data)), heights) for inner, heights in self._inner.items()]
+        return [(bool(inner.has(Data)), heights) for inner, heights in self.places.items()]
 
     @cached_property
     def _functions(self) -> list[Function]:
-        return [compile_function(inner, self.function.coordinates) for inner in self._inner if inner.has(Data)]
+        return [compile_function(inner, self.function.coordinates) for inner in self.places if inner.has(Data)]
 
     @cached_property
     def _plain(self) -> Program:
-        return Program.of([inner for inner in self._inner if not inner.has(Data)], self.function.coordinates)
+        return Program.of([inner for inner in self.places if not inner.has(Data)], self.function.coordinates)
 
     def _heights(self, X: FloatArray) -> FloatArray:
         """Return all heights at points, shape (heights, points); values that are not finite become −∞."""

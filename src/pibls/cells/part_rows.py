@@ -74,15 +74,13 @@ class PartRows:
     def right(
         self,
         part: CellPart,
-        sources: Sources | None,
+        sources: Sources,
         turn: Callable[[FloatArray | None, FloatArray], FloatArray] = turned,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the right-hand sides of equations and conditions and the integrals of sources, its own or others.
+        """Return the right-hand sides of equations and conditions and the integrals of sources, for other sources.
 
         ``turn`` writes right-hand sides in the columns of an orthogonal factor.
         """
-        if sources is None:
-            return self.source, self.value, self.given
         given = [sources(own, part) for own in self.stated_equations]
         source = np.concatenate(
             [-own.weighed(values) for own, values in zip(self.stated_equations, given, strict=True)]

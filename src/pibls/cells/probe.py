@@ -87,7 +87,7 @@ class Probe:
 
     layout: Layout
     _known: dict[Function, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _features: dict[Function, NarrowFeatures] = field(default_factory=dict)
+    _features: dict[Function, NarrowFeatures | None] = field(default_factory=dict)
 
     def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return by axis the L2 errors of a function interpolated at the points of whole parts."""
@@ -143,8 +143,9 @@ class Probe:
         Jumps inside the domain are interfaces already, so the search leaves them out.
         """
         if function not in self._features:
-            self._features[function] = NarrowFeatures(function, not (inside and self.layout.tree_domain.interfaces))
-        return None if self._features[function].is_plain else self._features[function]
+            found = NarrowFeatures(function, not (inside and self.layout.tree_domain.interfaces))
+            self._features[function] = found if found.places else None
+        return self._features[function]
 
     def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return the same from points all over the domain, if the function is far larger there than at a part."""

@@ -316,17 +316,17 @@ def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
     (3, 5)
     """
     found: list[Contact] = []
-    _add_contacts(root, found)
+
+    def add(cell: Cell) -> None:
+        for half in cell.halves:
+            add(half)
+        found.extend(cell.contacts_across)
+
+    if root.halves:
+        add(root)
     for axis in periodic:
         found += _across(root, root, axis, float(root.high[axis] - root.low[axis]))
     return found
-
-
-def _add_contacts(cell: Cell, found: list[Contact]) -> None:
-    """Add the contacts inside a box, those inside its halves first."""
-    for half in cell.halves:
-        _add_contacts(half, found)
-    found += cell.contacts_across
 
 
 def _meet(one: Sequence[tuple[float, float]], two: Sequence[tuple[float, float]], axis: int) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.corner_singularities import CornerSingularity, corner_singularities
+from pibls.cells.cut_slices import KnownCuts
 from pibls.cells.edges import borders, flat_sides, reentrant_edges, ridges, small_surfaces, vertices
 from pibls.cells.interface_surfaces import InterfaceSurface
-from pibls.cells.interfaces import along, interface_pieces, split_at
+from pibls.cells.interfaces import ends_of_interfaces, interface_pieces, split_at, switches_on
 from pibls.cells.surface import STEP, Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
@@ -43,15 +44,16 @@ class TreeDomain:
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
-    # For each slice of a cell, whatever the degree: its connected pieces, and its intervals on cell sides.
-    slice_pieces: dict[Any, Any] = field(default_factory=dict)
-    side_intervals: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
-    contact_ranges: dict[Any, list[tuple[float, float]]] = field(default_factory=dict)
+    cuts: KnownCuts = field(default_factory=KnownCuts)  # shared by the layouts of all degrees
 
-    @property
-    def domain(self) -> Domain:
-        """The domain of the problem."""
-        return self.problem.domain
+    def __post_init__(self) -> None:
+        self.domain: Domain = self.problem.domain
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        # whether the domain is a box, which cuts no cell; and its shape, without time, if it has a level
+        self.is_box = isinstance(space, Box | TimeInterval)
+        self._shape = space if isinstance(space, Region) else None
+        # the domain, if it is a solid in space: only solids have edges and flat faces that cells follow
+        self.solid = self.domain if isinstance(self.domain, Region) and self.domain.dimension == 3 else None
 
     @cached_property
     def switching(self) -> Switching | None:
@@ -59,26 +61,28 @@ class TreeDomain:
         return analysis_of(self.problem).switching
 
     @cached_property
-    def is_box(self) -> bool:
-        """Whether the domain is a box, so that no cell is cut."""
-        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
-        return isinstance(space, Box | TimeInterval)
+    def is_uncut(self) -> bool:
+        """Whether the domain is a box without interfaces: every cell is whole, and no surface is curved."""
+        return self.is_box and not self.interfaces
 
     @cached_property
     def root(self) -> Cell:
         """The bounding box of the domain, with all features that cells align with."""
-        bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        edges, blunt_edges = reentrant_edges(self.domain)
-        points = [*(singularity.point[None] for singularity in self.corner_singularities)]
-        points += [vertices(edges)] if len(edges) else []
+        low, high = np.array(self.domain.bounds, dtype=np.float64).T
+        marks = [self.landmarks, self._planes, *(singularity.point[None] for singularity in self.corner_singularities)]
+        touched = np.empty((0, 1 + len(low))) if self.is_uncut else tangents(self._all_pieces, len(low))
+        if self.solid is None:
+            return Cell(low.copy(), high.copy(), marks=np.unique(np.concatenate(marks), axis=0), tangents=touched)
+        edges, blunt_edges = reentrant_edges(self.solid)
+        marks += [vertices(edges)] if len(edges) else []
         return Cell(
-            bounds[:, 0].copy(),
-            bounds[:, 1].copy(),
-            marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
-            tangents=tangents(self._all_pieces, len(bounds)),
-            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
+            low.copy(),
+            high.copy(),
+            marks=np.unique(np.concatenate(marks), axis=0),
+            tangents=touched,
+            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.solid)]),
             blunt_edges=blunt_edges,
-            ridges=ridges(self._parts_by_conditions, self.domain),
+            ridges=ridges(self._parts_by_conditions, self.solid),
         )
 
     @property
@@ -93,13 +97,14 @@ class TreeDomain:
 
     @cached_property
     def flat_sides(self) -> list[tuple[int, float, FloatArray]]:
-        """Flat faces normal to an axis, in space."""
-        return flat_sides(self.domain)
+        """Flat faces of a solid that are normal to an axis."""
+        return [] if self.solid is None else flat_sides(self.solid)
 
     @cached_property
     def corner_singularities(self) -> tuple[CornerSingularity, ...]:
-        """The points at which materials meet, with the singular functions around them."""
-        return corner_singularities(self, np.concatenate([self.landmarks, self._planes]))
+        """The points at which materials meet, with the singular functions around them; none without materials."""
+        marks = np.concatenate([self.landmarks, self._planes])
+        return () if self.switching is None else corner_singularities(self, marks)
 
     @property
     def _planes(self) -> FloatArray:
@@ -137,7 +142,9 @@ class TreeDomain:
             # A condition that continues beyond the end of a piece has no end there; corners are known already.
             found.append(points[first[counts == 1]])
         if self.switching is not None:
-            found += [self._meetings(), self._switches()]
+            held = [piece for pieces in self.interfaces.values() for piece in pieces if isinstance(piece, Piece)]
+            outlines = [(self._outlines[place], levels) for place, levels in self._edges.items()]
+            found += [ends_of_interfaces(held, self.domain.bounds), switches_on(outlines, self.domain.bounds)]
         points = np.concatenate(found)
         points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
@@ -154,25 +161,6 @@ class TreeDomain:
             return {}
         edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
         return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
-
-    def _switches(self) -> FloatArray:
-        """Return the boundary points of a plane domain at which conditions switch."""
-        found, slack = [np.empty((0, 2))], CLOSE * float(np.ptp(self.domain.bounds))
-        for place, levels in self._edges.items():
-            X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
-            for level in levels if len(X) else ():
-                near = np.abs(level(X)) <= slack * np.linalg.norm(level.gradient(X), axis=1)
-                found.append(X[near])
-        return np.concatenate(found)
-
-    def _meetings(self) -> FloatArray:
-        """Return the ends of interfaces in a plane: at the boundary, and where they meet each other."""
-        found = [np.empty((0, 2))]
-        for piece in (piece for held in self.interfaces.values() for piece in held if isinstance(piece, Piece)):
-            X = along(piece, piece.box[0])[:, :2]
-            if np.ptp(X, axis=0).max() > CLOSE * float(np.ptp(self.domain.bounds[:2])):
-                found.append(X)
-        return np.concatenate(found)
 
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:
@@ -256,7 +244,7 @@ class TreeDomain:
 
     def _surrounded(self, share: float) -> tuple[FloatArray, FloatArray]:
         """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
-        if (self.is_box and not self.interfaces) or len(self.domain.space) < 2:
+        if self.is_uncut or len(self.domain.space) < 2:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
         surfaces: list[Patch | FloatArray] = [
             *self._interface_points,
@@ -293,7 +281,7 @@ class TreeDomain:
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
         """Return which points lie strictly inside the domain; with a cell, only the shapes near it are evaluated."""
-        space = self._space
+        space = self._shape
         if space is None:
             return np.ones(len(X), dtype=bool)
         return self._above(space, space.level if cell is None else self._level_in(space, cell), X)
@@ -304,11 +292,6 @@ class TreeDomain:
             return np.full(len(X), level)
         own = X[:, :-1] if isinstance(self.domain, Product) else X
         return np.asarray(level(own) > ROUNDING * space.thickness + space.rounding)
-
-    @cached_property
-    def _space(self) -> Region | None:
-        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
-        return space if isinstance(space, Region) else None
 
     def _level_in(self, space: Region, cell: Cell) -> LevelIn:
         if cell not in self._levels_in:
@@ -331,7 +314,7 @@ class TreeDomain:
 
         Points in cells with equal levels are evaluated together.
         """
-        space, found = self._space, np.ones(len(X), dtype=np.bool_)
+        space, found = self._shape, np.ones(len(X), dtype=np.bool_)
         if space is None:
             return found
         ends = np.searchsorted(row, np.arange(len(cells) + 1)).tolist()

@@ -82,14 +82,18 @@ def sweep(
             write_netcdf(found, netcdf.resolve())
         if csv is not None:
             write_text(csv, csv_text(names, rows))
-        code = _code({row[-3] for row in rows})
-        if as_json:
-            emit_json("sweep", {"exit_code": code, "points": [dict(zip(names, row, strict=True)) for row in rows]})
-        else:
-            titles = [*axes, *wanted]
-            shown = [[*(f"{row[names.index(t)]:g}" for t in titles), row[-3], f"{row[-2]:.1e}"] for row in rows]
-            emit_table([*titles, "status", "error estimate"], shown, right=[*titles, "error estimate"])
-        raise typer.Exit(code)
+        raise typer.Exit(_shown(names, rows, [*axes, *wanted], as_json=as_json))
+
+
+def _shown(names: list[str], rows: list[list[Any]], titles: list[str], *, as_json: bool) -> int:
+    """Show the results of all points, as JSON or as a table with some of the columns, and return the exit code."""
+    code = _code({row[-3] for row in rows})
+    if as_json:
+        emit_json("sweep", {"exit_code": code, "points": [dict(zip(names, row, strict=True)) for row in rows]})
+    else:
+        shown = [[*(f"{row[names.index(t)]:g}" for t in titles), row[-3], f"{row[-2]:.1e}"] for row in rows]
+        emit_table([*titles, "status", "error estimate"], shown, right=[*titles, "error estimate"])
+    return code
 
 
 def _axes(given: list[str], parameters: Sequence[str]) -> dict[str, list[float]]:

@@ -88,7 +88,9 @@ def column_norms(matrix: Array, owner: str, *, name: str = "matrix") -> Array:
 
 def to_host(value: Any) -> Any:
     """Bring a torch tensor to NumPy; leave everything else alone."""
-    return value.detach().cpu().numpy() if is_torch(value) else value
+    if isinstance(value, np.ndarray) or not is_torch(value):
+        return value
+    return value.detach().cpu().numpy()
 
 
 def to_library(array: Any, like: Array) -> Array:

@@ -55,7 +55,7 @@ def triangular(triangles: Array, right: Array, *, trans: bool = False) -> Array:
     count, size, sides = right.shape
     if 0 in right.shape:
         return right
-    if is_torch(right):
+    if not isinstance(right, np.ndarray):
         import torch
 
         # A broadcast triangle is one product for all right-hand sides if these stand beside each other.
@@ -91,7 +91,7 @@ def cholesky(grams: Array) -> tuple[Array, list[bool]]:
     ([[2.0, 1.0], [0.0, 2.0]], [True, False])
     """
     count, size, _ = grams.shape
-    if is_torch(grams):
+    if not isinstance(grams, np.ndarray):
         import torch
 
         triangles, info = torch.linalg.cholesky_ex(grams, upper=True)
@@ -111,7 +111,7 @@ def conditions(triangles: Array) -> Array:
     >>> conditions(np.array([[[1.0, 0.0], [0.0, 4.0]]])).tolist()
     [0.25]
     """
-    if is_torch(triangles):
+    if not isinstance(triangles, np.ndarray):
         import torch
 
         eye = torch.eye(triangles.shape[1], dtype=triangles.dtype, device=triangles.device)

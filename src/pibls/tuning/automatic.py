@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pibls.budget import Budget
@@ -136,61 +136,14 @@ def solve(
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
     space = None if memory is None else check_bytes("memory", memory, "solve")
     first = check_integer("seed", seed, "solve")
-    for name, value in (("assume_well_posed", assume_well_posed), ("uncertainty", uncertainty)):
-        if not isinstance(value, bool):
-            raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
-    if relative != "domain":
-        _check_local(relative, problem, goal)
-    guessed = start is not None or bool(continuation)
-    if isinstance(method, Cells):
-        _check_without(_CELLS, points=points, time=None if time == "space-time" else time)
-        if not suits_cells(problem):
-            raise InputError(
-                "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a "
-                "domain with an inside, and no averages over regions. Leave it out, or use PIBLS()."
-            )
-    elif method is not None or points is not None:
-        _check_method(method, points, guessed)
-    if time is not None:
-        _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
-    if cluster is not None:
-        _check_cluster(cluster, device)
-    device = _checked_device(device, time, method)
-    if problem.parameters:
-        refuse_open(problem.parameters, "solve")
+    wishes = (method, points, device, cluster, start, continuation, time, goal, relative)
+    wanted = _Wishes(problem, assume_well_posed, uncertainty, *wishes).checked()
     guard = Guard(until, space, free=available_memory, owner=problem)
     try:
         with reporter(progress, tolerance=tolerance) as report, guarded(guard):
             # Work that is planned ahead is to fit into the deadline, too.
             shared = Budget(limit if until is None else min(limit, until), until)
-            if found := [symbol for symbol in problem.parameters if isinstance(symbol, Eigenvalue)]:
-                raise InputError(
-                    f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem) or `pibls eigen`."
-                )
-            if uncertainty or problem.parameters or problem.unknown_functions:
-                others = {"start": start, "continuation": continuation or None, "time": time, "goal": goal}
-                others["relative"] = None if relative == "domain" else relative
-                _check_without(_INVERSE, method=method, points=points, device=device, cluster=cluster, **others)
-                from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
-
-                solution = solve_inverse(
-                    problem, tolerance, shared, first, lambda *facts: report(Progress(*facts)), uncertainty=uncertainty
-                )
-            elif isinstance(method, Cells) or (method is None and points is None):
-                wishes = (shared, first, report, start, continuation, device, assume_well_posed, method, cluster)
-                way = "space-time" if isinstance(method, Cells) else time
-                strategy = Strategy(problem, tolerance, *wishes)
-                if relative == "local":
-                    solution = solve_locally(tolerance, lambda accuracy: replace(strategy, tol=accuracy).run(way))
-                elif goal is None:
-                    solution = strategy.run(way)
-                else:
-                    wanted = asked(goal, "goal", "solve")
-                    solution = solve_for(wanted, tolerance, lambda accuracy: replace(strategy, tol=accuracy).run(way))
-            else:
-                wished = None if relative == "domain" else relative
-                _check_without(_BY_HAND, goal=goal, relative=wished, cluster=cluster)
-                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            solution = wanted.solved(tolerance, shared, first, report)
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
             known = replace(record, operations=shared.operations, seconds=seconds, tolerance=tolerance)
@@ -201,6 +154,93 @@ def solve(
         words = str(error) if isinstance(error, ResourceError) else in_words(error)
         kept = cast(Solution, guard.kept(guard.words or words))
         return replace(kept, diagnostics=replace(kept.diagnostics, tolerance=tolerance))
+
+
+@dataclass(frozen=True, eq=False)
+class _Wishes:
+    """A problem with all that a solve of it was asked for, except how accurate and how long."""
+
+    problem: Problem
+    assume_well_posed: bool
+    uncertainty: bool
+    method: Method | Cells | None
+    points: Points | None
+    device: Any
+    cluster: Any
+    start: Any
+    continuation: Sequence[Problem]
+    time: str | None
+    goal: Any
+    relative: str
+
+    def checked(self) -> _Wishes:
+        """Refuse arguments that are wrong or do not go together; return them with the device to use."""
+        for name in ("assume_well_posed", "uncertainty"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise InputError(
+                    f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead."
+                )
+        method, points, time = self.method, self.points, self.time
+        if self.relative != "domain":
+            _check_local(self.relative, self.problem, self.goal)
+        guessed = self.start is not None or bool(self.continuation)
+        if isinstance(method, Cells):
+            _check_without(_CELLS, points=points, time=None if time == "space-time" else time)
+            if not suits_cells(self.problem):
+                raise InputError(
+                    "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a "
+                    "domain with an inside, and no averages over regions. Leave it out, or use PIBLS()."
+                )
+        elif method is not None or points is not None:
+            _check_method(method, points, guessed)
+        if time is not None:
+            _check_way(time, self.problem, guessed, points is not None or not isinstance(method, Cells | None))
+        if self.cluster is not None:
+            _check_cluster(self.cluster, self.device)
+        device = _checked_device(self.device, time, method)
+        if self.problem.parameters:
+            refuse_open(self.problem.parameters, "solve")
+        return replace(self, device=device)
+
+    def solved(self, tol: float, budget: Budget, seed: int, report: Callable[[Progress], None]) -> Solution:
+        """Solve for unknowns, by hand, or by the way that suits the problem."""
+        if found := [symbol for symbol in self.problem.parameters if isinstance(symbol, Eigenvalue)]:
+            raise InputError(
+                f"The problem has the eigenvalue {found[0]}; find it with pibls.eigen(problem) or `pibls eigen`."
+            )
+        if self.uncertainty or self.problem.parameters or self.problem.unknown_functions:
+            return self._solved_for_unknowns(tol, budget, seed, report)
+        if isinstance(self.method, Cells) or (self.method is None and self.points is None):
+            return self._solved_by_choice(tol, budget, seed, report)
+        wished = None if self.relative == "domain" else self.relative
+        _check_without(_BY_HAND, goal=self.goal, relative=wished, cluster=self.cluster)
+        return solve_as_told(self.problem, tol, self.method, self.points, seed, self.device, budget, report)
+
+    def _solved_for_unknowns(
+        self, tol: float, budget: Budget, seed: int, report: Callable[[Progress], None]
+    ) -> Solution:
+        others = {"start": self.start, "continuation": self.continuation or None, "time": self.time, "goal": self.goal}
+        others["relative"] = None if self.relative == "domain" else self.relative
+        given = {"method": self.method, "points": self.points, "device": self.device, "cluster": self.cluster}
+        _check_without(_INVERSE, **given, **others)
+        from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
+
+        return solve_inverse(
+            self.problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), uncertainty=self.uncertainty
+        )
+
+    def _solved_by_choice(self, tol: float, budget: Budget, seed: int, report: Callable[[Progress], None]) -> Solution:
+        nodes = self.method if isinstance(self.method, Cells) else None
+        wishes = (self.start, self.continuation, self.device, self.assume_well_posed, nodes, self.cluster)
+        way = self.time if nodes is None else "space-time"
+        strategy = Strategy(self.problem, tol, budget, seed, report, *wishes)
+
+        def run(accuracy: float) -> Solution:
+            return replace(strategy, tol=accuracy).run(way)
+
+        if self.relative == "local":
+            return solve_locally(tol, run)
+        return run(tol) if self.goal is None else solve_for(asked(self.goal, "goal", "solve"), tol, run)
 
 
 def _check_without(reason: str, **given: object) -> None:

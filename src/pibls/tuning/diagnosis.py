@@ -36,6 +36,7 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import Clash, clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.kinks import kink_in
 from pibls.wellposed.net_sources import imbalance
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
@@ -65,7 +66,7 @@ def solve_by_cells(
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
                 return solve_cells_nonlinear(problem, tol, budget, **common)
-            common |= {"diagnose": partial(_nonlinear_flaw, tol, budget, seed), "early": True}
+            common |= {"diagnose": _kinked, "early": partial(_nonlinear_flaw, tol, budget, seed)}
             solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
             return (
                 _unbalanced(problem, tol, budget, solve)
@@ -106,7 +107,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If sources and fluxes of a nonlinear problem do not balance, return a quick solution that says so; else None."""
     lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, PLAIN)))
-    return solve(problem, tol, budget.part(most=GLANCE), diagnose=lambda *_: (lost, "")) if lost else None
+    return solve(problem, tol, budget.part(most=GLANCE), early=lambda *_: (lost, "")) if lost else None
 
 
 def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
@@ -216,13 +217,18 @@ def _nonlinear_flaw(tol: float, budget: Budget, seed: int, solution: Solution, _
     return found.in_words() if found.is_unseen or found.is_unstable else "", ""
 
 
+def _kinked(_: Solution, loop: Loop) -> tuple[str, str]:
+    """Say where a solution jumps from one root of a nonlinear equation to another."""
+    return "" if loop.reported is None else kink_in(loop.reported), ""
+
+
 def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     if isinstance(evolution, Evolution) and (growth := unbounded_growth(evolution, solution.network)):
         return growth, ""
-    is_certain = _is_initial(problem)
+    is_certain = len(problem.domain.coordinates) == 1 and _is_initial(problem)
     unmet, contradiction = not is_certain and _is_in_doubt(solution, tol), ""
     if unmet or (not is_certain and (solution.diagnostics.condition or 0.0) > SENSITIVE):
         found = sensitivity_of(problem, seed, cast(LinearFitter, loop.fitter))
@@ -238,7 +244,7 @@ def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loo
 
 
 def _is_initial(problem: Problem) -> bool:
-    """Tell whether initial values and rates that are finite determine one solution, however much it grows."""
+    """Tell whether, along one line, initial values and finite rates determine one solution, however much it grows."""
     alone = _as_in_time(problem) if problem.domain.time is None else problem if not problem.domain.space else None
     if alone is None or first_word(alone) or not isinstance(evolution := find_evolution(alone), Evolution):
         return False

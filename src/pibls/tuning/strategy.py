@@ -62,8 +62,9 @@ class Strategy:
         check_interfaces(self.problem)
         free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
         evolves = self.problem.domain.time is not None
-        carried = (self.problem.once(fronts_of) or self.problem.once(transport_of)) if free else None
-        if carried is not None:
+        # Only equations of first order carry values along characteristics.
+        carries = free and all(form.order == 1 for form in self.problem.laws.forms)
+        if carries and (carried := self.problem.once(fronts_of) or self.problem.once(transport_of)) is not None:
             return solve_along_characteristics(carried, self.tol, self.budget, self.seed)
         if not self.assume_well_posed and (told := first_word(self.problem)):
             return self._told(told, time)
