@@ -71,6 +71,7 @@ NAMES = {
     "pibls.cells.line_quadrature": "LineQuadrature",
     "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed onto_zeros ranges_held switched",
     "pibls.quadrature.rules": "gauss periodic side tensor",
+    "pibls.geometry.restricted": "RestrictedPatch",
     "pibls.geometry.sampling": "apportion fill kronecker thin",
     "pibls.inverse.cell_forward": "CellForward",
     "pibls.inverse.descent": "Place",

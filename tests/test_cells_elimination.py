@@ -111,10 +111,10 @@ def test_two_leaves_joined_give_the_solution_of_all_rows_in_their_units(way):
     np.testing.assert_allclose(found, np.linalg.lstsq(A, b, rcond=None)[0], rtol=1e-9, atol=1e-9)
 
 
-def nearly_dependent(system):
-    """The system with two columns that are equal to nine digits."""
+def nearly_dependent(system, apart=1e-9):
+    """The system with two columns that are equal to nine digits, or to others."""
     arrays = [own.copy() for own in (system.equation, system.rows, system.heavy)]
-    for own, share in zip(arrays, (1e-9, 1e-9, 0.0), strict=True):
+    for own, share in zip(arrays, (apart, apart, 0.0), strict=True):
         own[:, :, 1] = own[:, :, 0] + share * own[:, :, 1]
     return LeafSystem(*arrays)
 
@@ -129,6 +129,20 @@ def test_rows_that_gram_matrices_cannot_tell_apart_are_rotated():
     expected = close.all_rows[0] @ np.linalg.lstsq(close.all_rows[0], stacked(load), rcond=None)[0]
     assert isinstance(factor, Rotated)
     np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_that_one_gram_matrix_cannot_tell_apart_take_two_and_no_rotations():
+    system, load = a_system(np.random.default_rng(3))
+    close = nearly_dependent(system, 1e-7)
+    factor, exact = leaf(Grams(), close), leaf(Rotations(), close)
+    own, front = factor.lifted(close, load)
+    assert not isinstance(factor, Rotated)
+    gram = exact.front.rows[0].T @ exact.front.rows[0]
+    np.testing.assert_allclose(factor.front.rows[0], gram, rtol=0, atol=1e-9 * np.abs(gram).max())
+    others = np.linalg.solve(factor.front.rows[0], front[0])
+    values = close.all_rows[0] @ np.vstack([factor.down(own, others[None])[0], others])
+    expected = close.all_rows[0] @ np.linalg.lstsq(close.all_rows[0], stacked(load), rcond=None)[0]
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["grams", "rotations"])

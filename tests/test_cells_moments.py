@@ -83,17 +83,17 @@ def test_what_the_equations_of_a_cell_sum_up_to_leaves_through_its_faces(space, 
     root = rows.layout.root
     for _ in range(2):
         root = refined(root, {leaf: [(axis, None) for axis in range(len(space))] for leaf in leaves(root)})
-    held = Sharing(LocalSystems(rows)).places_of(root)
+    held = Sharing(LocalSystems(rows)).ties_of(root)
     (part,) = (own for own in held if (own.cell.low == 0.25).all())
     (own,) = rows.assembled([part])
-    flows = rows.flux.outflows.across([(part, face) for face in held[part]])
+    flows = rows.flux.outflows.across([(part, face) for face in held[part].faces])
     out = [flow.own @ below + flow.besides for flow, below in zip(flows, traced(rows, part, held), strict=True)]
     assert own.means.shape == (balances, rows.width)
     np.testing.assert_allclose(sum(out), own.means, atol=1e-8 * np.abs(own.means).max())
 
 
 def traced(rows, part, held):
-    return rows.traces.rows_on([(part, face) for face in held[part]])
+    return rows.traces.rows_on([(part, face) for face in held[part].faces])
 
 
 def turns(problem):

@@ -73,11 +73,11 @@ def test_systems_made_together_are_those_made_one_by_one(make):
     root = layout.root.halved(0)
     root = refined(root, {leaves(root)[0]: [(0, None), (1, None)]})
     together = LocalSystems(Rows(layout))
-    held = {part: tuple(faces) for part, faces in Sharing(together).places_of(root).items()}
+    held = Sharing(together).ties_of(root)
     assert len(held) > 4
-    for (part, faces), (found, order) in zip(held.items(), together.systems(held), strict=True):
+    for (part, ties), (found, order) in zip(held.items(), together.systems(held), strict=True):
         alone = LocalSystems(Rows(layout), together.around, together.coarse_sides)
-        ((expected, again),) = alone.systems({part: faces})
+        ((expected, again),) = alone.systems({part: ties})
         assert order == again
         assert found.sizes == expected.sizes
         loads = [own.right_hand_sides(part, order, s) for own, s in ((together, found), (alone, expected))]

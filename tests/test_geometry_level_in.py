@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pibls as pb
+from internals import RestrictedPatch
 from test_shapes_reading import box
 
 x, y, z = pb.coordinates("x y z")
@@ -39,3 +40,17 @@ def test_signs_in_a_box_are_those_of_the_shape(name):
         np.testing.assert_array_equal(inside, shape.level(X) > 0)
         whole += isinstance(found, bool)
     assert whole > 0 or name == "ellipse"
+
+
+def test_what_the_other_boundary_does_not_come_near_is_kept_as_it_is():
+    box = pb.Box((x, -2, 2), (y, -2, 2), (z, -2, 2))
+    plate = pb.Implicit((x, y, z), x**2 + y**2 + 9 * (z - 1) ** 2 - 1, [(-1.1, 1.1), (-1.1, 1.1), (0.6, 1.4)])
+    ball = pb.Ball((x, y, z), (0, 0, -1), 0.5)
+    solid = box - plate - ball
+    patches = solid.lift(plate.boundary).patches + solid.lift(ball.boundary).patches
+    assert not any(isinstance(patch, RestrictedPatch) for patch in patches)
+    assert len(patches) == len(plate.boundary.patches) + 1
+    # One that the other shape covers is gone, and one that it cuts is tested point by point.
+    covered, cut = box | ball, ball - pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1))
+    assert covered.boundary.patches == tuple(covered.lift(box.boundary).patches)
+    assert any(isinstance(patch, RestrictedPatch) for patch in cut.boundary.patches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -244,3 +245,87 @@ def test_what_flows_out_of_a_face_that_repeats_comes_in_at_the_other(gain: Any) 
 def test_rounding_is_no_flux() -> None:
     closed = pb.Problem(sp.Eq(pb.laplacian(u**3), 0), DISK, [pb.Neumann(u, 0)])
     assert not imbalance(closed, 1e-6, lambda: start_of(closed, 1e-3))
+
+
+class TestKinks:
+    def test_a_road_up_and_down_is_none(self) -> None:
+        """Kinks may be anywhere: what cells find is one of many."""
+        road = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0)])
+        assert pb.solve(road, tol=1e-4, progress=False).status == "ill-posed"
+
+    def test_a_slope_that_jumps_between_roots_is_named(self) -> None:
+        valley = pb.Interval((x, -1, 1))
+        problem = pb.Problem(sp.Eq(w.diff(x) ** 2, 4 * x**2), valley, [pb.Dirichlet(w, 1)])
+        solution = pb.solve(problem, tol=1e-4, progress=False)
+        assert solution.status == "ill-posed"
+        assert "w_x jumps from one solution of w_x**2 = 4*x**2 to another" in solution.diagnostics.message
+
+    def test_a_slope_that_jumps_with_its_data_is_none(self) -> None:
+        steep = pb.Problem(
+            sp.Eq(w.diff(x) ** 2, sp.Piecewise((1, x < sp.Rational(1, 2)), (4, True))),
+            LINE,
+            [pb.Dirichlet(w, 0, on=LINE.left)],
+        )
+        solution = pb.solve(steep, tol=1e-4, progress=False)
+        assert solution.status == "converged"
+        assert np.abs(solution(1.0)) == pytest.approx(1.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pressure", "words"), [(sp.Rational(9, 5), ""), (3, "between -6.28319 and 6.28319 flows out")]
+)
+def test_a_film_bears_no_more_than_its_edge_holds(pressure: sp.Expr, words: str) -> None:
+    """However steep it is, the edge pulls with a force of one per length."""
+    slopes = pb.grad(u)
+    length = sp.sqrt(1 + slopes[0] ** 2 + slopes[1] ** 2)
+    film = pb.Problem(
+        sp.Eq(pb.div([own / length for own in slopes]), pressure), DISK, [pb.Dirichlet(u, x, on=DISK.boundary)]
+    )
+    told = imbalance(film, 1e-4, lambda: start_of(film, 1e-3))
+    assert words in told if words else not told
+
+
+def test_what_grows_with_slopes_has_no_bound() -> None:
+    for flux in (u.diff(x), u.diff(x) / (1 + u.diff(x) ** 2) ** sp.Rational(1, 4)):
+        problem = pb.Problem(sp.Eq(pb.div([flux + u.diff(x) ** 3, u.diff(y)]), 9), SQUARE, [pb.Dirichlet(u, 0)])
+        assert not imbalance(problem, 1e-4, lambda own=problem: start_of(own, 1e-3))
+
+
+@pytest.mark.parametrize(("more", "words"), [(0, ""), (sp.Rational(1, 1000), "by the conditions 1.001 flows out")])
+def test_a_flux_may_be_given_as_it_is_written(more: sp.Expr, words: str) -> None:
+    """A condition that is not linear determines a flux, too."""
+    k = 1 + u**2
+    out = pb.Condition(sp.Eq(k * pb.normal_derivative(u), -(1 + more) / 4), on=SQUARE.boundary)
+    problem = pb.Problem(sp.Eq(-pb.div([k * own for own in pb.grad(u)]), 1), SQUARE, [out, pb.Mean(u, 0)])
+    told = imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))
+    assert words in told if words else not told
+
+
+def test_a_flux_of_slopes_that_is_written_out_is_known() -> None:
+    wire = pb.Problem(sp.Eq(-(w.diff(x) * (1 + w.diff(x) ** 2)).diff(x), 1), LINE, [pb.Periodic(w, x), pb.Mean(w, 0)])
+    assert "the source adds up to 1, and by the conditions 0 flows out" in imbalance(
+        wire, 1e-6, lambda: start_of(wire, 1e-3)
+    )
+
+
+def test_another_solution_in_time_is_said() -> None:
+    tank = pb.Problem(sp.Eq(c.diff(t) ** 2, 4 * c), pb.TimeInterval(t, 0, 1), [pb.Initial(c, 1)])
+    assert "more than one solution" in pb.solve(tank, progress=False).diagnostics.message
+
+
+def test_a_branch_that_ends_costs_no_more_than_a_few_trees() -> None:
+    """The plate would be pulled in at 39 % of its voltage; on one cell it seems to pass to the other side."""
+    plate = pb.Problem(sp.Eq(pb.laplacian(u), -2 / (1 - u) ** 2), DISK, [pb.Dirichlet(u, 0)])
+    solution = pb.solve(plate, progress=False)
+    assert (solution.status, "branch of solutions ends where 39 %" in solution.diagnostics.message) == (
+        "ill-posed",
+        True,
+    )
+    assert solution.diagnostics.operations < 2e10
+
+
+def test_distances_to_a_disk_are_not_called_impossible() -> None:
+    """The starts come to nothing, which tells little of an equation whose slopes have many roots."""
+    ring = pb.Disk((x, y), (0, 0), 2) - DISK
+    steep = pb.Problem(sp.Eq(u.diff(x) ** 2 + u.diff(y) ** 2, 1), ring, [pb.Dirichlet(u, 0, on=DISK.boundary)])
+    assert pb.solve(steep, tol=1e-3, budget=2.0, progress=False).status != "ill-posed"

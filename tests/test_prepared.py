@@ -159,4 +159,4 @@ def test_trees_restated_for_other_data_are_still_known_to_be_two_or_one(name, ri
     again = replace(found, **dict(zip(("fit_layout", "better_layout"), layouts, strict=True)))
     assert found.is_on_one_tree == again.is_on_one_tree == richer
     # From tree to tree residuals tell nothing of errors in corners.
-    assert again.beyond(1.0) == (1.0 if richer else found.extrapolation)
+    assert again.error_at(1.0) == (1.0 if richer else found.error_at(1.0))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.local import LocalSystems
+from pibls.cells.local import LocalSystems, Ties
 from pibls.cells.order import Pair, cheaper
 from pibls.cells.part_systems import LocalSystem
 from pibls.cells.parts import CellPart
@@ -45,8 +45,8 @@ class Branch:
         The places whose unknowns it eliminates, and the numbers of these unknowns.
     halves, join, level
         For a union: its two branches, the pattern that joins them, and its height above the parts.
-    system, load, faces
-        For a part: its least-squares system, its right-hand sides and its faces.
+    system, load, ties
+        For a part: its least-squares system, its right-hand sides, and its faces and links.
     weight, units, shift
         For a part: the weight of its rows, the units of its balance sums and shared unknowns, and the matrix from the
         sums of the tree to its own ones, whose moments are about its centre; empty without moments.
@@ -66,7 +66,7 @@ class Branch:
     level: int = 0
     system: LocalSystem | None = None
     load: Load | None = None
-    faces: tuple[Any, ...] = ()
+    ties: Ties = field(default_factory=lambda: Ties(()))
     weight: float = 1.0
     units: FloatArray = field(default_factory=lambda: np.ones(0))
     shift: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
@@ -100,7 +100,7 @@ class Branches:
     def of_tree(self, root: Cell, within: Cell | None = None) -> list[Branch]:
         """Return the branches of a tree, or of a subtree: all parts first, then the unions, the root last."""
         before, self._known = self._known, {}
-        shared = self.sharing.places_of(root, within)
+        shared = self.sharing.ties_of(root, within)
         parts = shared if within is None else self.rows.layout.parts_of(leaves(within))
         self._add_parts({part: shared[part] for part in parts}, before)
         found = [self._known[part] for part in parts]
@@ -114,7 +114,7 @@ class Branches:
             [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
             self.rows.balances.count,
         )
-        holders = Counter(place for faces in shared.values() for place in self.local.places(faces))
+        holders = Counter(place for ties in shared.values() for place in self.local.places(ties))
         return self.joined(found, order, holders, before)
 
     def joined(
@@ -130,13 +130,17 @@ class Branches:
             found.append(known)
         return found
 
-    def _add_parts(self, held: dict[CellPart, list[Any]], before: dict[Any, Branch]) -> None:
-        """Make the branches of parts that are new or have new faces, and take over the others."""
-        new: dict[CellPart, tuple[Any, ...]] = {}
-        for part, faces in held.items():
+    def _add_parts(self, held: dict[CellPart, Ties], before: dict[Any, Branch]) -> None:
+        """Make the branches of parts that are new or have new ties, and take over the others."""
+        new: dict[CellPart, Ties] = {}
+        for part, ties in held.items():
             known = before.get(part)
-            if known is None or set(known.faces) != set(faces) or set(known.shared) != set(self.local.places(faces)):
-                new[part] = tuple(faces)
+            if (
+                known is None
+                or set(known.ties.faces) != set(ties.faces)
+                or set(known.shared) != set(self.local.places(ties))
+            ):
+                new[part] = ties
             else:
                 self._known[part] = known
         for part, (system, own) in zip(new, self.local.systems(new), strict=True):
@@ -151,7 +155,7 @@ class Branches:
                 dict.fromkeys(shared, 1),
                 system=system,
                 load=self.local.right_hand_sides(part, own, system),
-                faces=own,
+                ties=own,
                 weight=self.rows.emphasis(part),
             )
             if self.rows.balances.turns:

@@ -244,7 +244,7 @@ class ClusterSolver(TreeSolver):
         far = self._far
         if far is None:
             return super().weakest(seed)
-        found, unknowns = sensitivity(far, far.probed(seed), is_exact=self._rotations)
+        found, unknowns = sensitivity(far, far.probed(seed), far.count, is_exact=self._rotations)
         return found, far.weights(unknowns)[0]
 
     def _solved_far(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pibls.features.reference import on_grid
 from pibls.problem import Statement
 from pibls.solvers.elimination import LeafSystem, Load
 
-__all__ = ["PER_CELL", "CoarseSide", "Link", "LocalSystems", "by_singularity"]
+__all__ = ["PER_CELL", "CoarseSide", "Link", "LocalSystems", "Ties"]
 
 PER_CELL = 5e6  # operations charged for the overhead of a cell
 _STIFF = 300.0  # weight of the rows that define the balance sums, and of the sums themselves
@@ -38,6 +39,19 @@ class Link:
     def size(self) -> int:
         """How many numbers it carries."""
         return self.of.size if isinstance(self.of, CornerSingularity) else 1
+
+
+@dataclass(frozen=True)
+class Ties:
+    """All through which a part shares unknowns with others: its faces, and its links to parts elsewhere."""
+
+    faces: tuple[Face, ...]
+    links: tuple[Link, ...] = ()
+
+    @cached_property
+    def singular(self) -> dict[CornerSingularity, Link]:
+        """The links that carry amplitudes of corner singularities."""
+        return {link.of: link for link in self.links if isinstance(link.of, CornerSingularity)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +102,9 @@ class LocalSystems:
         """Forget the rows of all parts except the given ones."""
         self._made = {part: self._made[part] for part in parts}
 
-    def places(self, faces: Iterable[Any]) -> tuple[Any, ...]:
-        """Return the places of the unknowns shared on faces: coarse sides, or the faces themselves."""
-        return tuple(dict.fromkeys(self.coarse_sides.get(face, face) for face in faces))
+    def places(self, ties: Ties) -> tuple[Face | CoarseSide | Link, ...]:
+        """Return the places of the unknowns that a part shares: coarse sides, faces that are on none, and links."""
+        return (*dict.fromkeys(self.coarse_sides.get(face, face) for face in ties.faces), *ties.links)
 
     def part_rows(self, part: CellPart) -> PartRows:
         """Return the rows of a part without those on its faces."""
@@ -98,13 +112,13 @@ class LocalSystems:
             (self._made[part],) = self.rows.assembled([part])
         return self._made[part]
 
-    def systems(self, held: Mapping[CellPart, tuple[Any, ...]]) -> list[tuple[LocalSystem, tuple[Any, ...]]]:
-        """Return the systems of parts with given faces, and the faces of each part in the order of its rows."""
+    def systems(self, held: Mapping[CellPart, Ties]) -> list[tuple[LocalSystem, Ties]]:
+        """Return the systems of parts with given ties, and the ties of each part in the order of its rows."""
         self.count += len(held)
         self.work += PER_CELL * len(held)
         unmade = [part for part in held if part not in self._made]
         self._made.update(zip(unmade, self.rows.assembled(unmade), strict=True))
-        ordered = {part: self._ordered(part, faces) for part, faces in held.items()}
+        ordered = {part: self._ordered(part, ties) for part, ties in held.items()}
         frames = self._framed(ordered)
         keys = {part: (self._made[part].key, key) for part, (key, _) in ordered.items()}
         alike: dict[Any, CellPart] = {}  # the first part of each key; a part of its own where there is none
@@ -125,24 +139,21 @@ class LocalSystems:
                     self._alike[keys[part]] = system
         return [(alone[part] if part in alone else self._alike[keys[part]], own) for part, (_, own) in ordered.items()]
 
-    def _framed(self, ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]]) -> dict[Any, PartFrame]:
+    def _framed(self, ordered: dict[CellPart, tuple[Any, Ties]]) -> dict[Any, PartFrame]:
         """Return frames by key, or by part if it has none; functions are evaluated for all new ones together."""
         first: dict[Any, CellPart] = {}
         for part, (key, _) in ordered.items():
             if key not in self._frames:
                 first.setdefault(part if key is None else key, part)
-        sides = {part: [face for face in ordered[part][1] if isinstance(face, Face)] for part in first.values()}
-        pairs = [(part, face) for part, faces in sides.items() for face in faces]
-        traced: dict[CellPart, dict[Face, FloatArray]] = {part: {} for part in sides}
+        pairs = [(part, face) for part in first.values() for face in ordered[part][1].faces]
+        traced: dict[CellPart, dict[Face, FloatArray]] = {part: {} for part in first.values()}
         for (part, face), block in zip(pairs, self.rows.traces.rows_on(pairs), strict=True):
             traced[part][face] = block
         found = {key: self._frame(part, ordered[part][1], traced[part]) for key, part in first.items()}
         self._frames.update({key: frame for key, frame in found.items() if not isinstance(key, CellPart)})
         return found | self._frames
 
-    def right_hand_sides(
-        self, part: CellPart, faces: tuple[Any, ...], system: LocalSystem, sources: Sources | None = None
-    ) -> Load:
+    def right_hand_sides(self, part: CellPart, ties: Ties, system: LocalSystem, sources: Sources | None = None) -> Load:
         """Return the right-hand sides of a part: those of the problem, or those of other sources."""
         rows = self.part_rows(part)
         source, value, given = rows.source, rows.value, rows.given
@@ -151,7 +162,7 @@ class LocalSystems:
         light, sides = np.zeros((system.rows.rows.shape[1], value.shape[1])), value.shape[1]
         light[: len(value)] = value
         sums, row = given + rows.flows @ value, len(value)
-        for face in (own for own in faces if isinstance(own, Face) and system.interface_flows):
+        for face in ties.faces if system.interface_flows else ():
             right = self.rows.traces.right(part, face, sides, sources)
             light[row : row + len(right)] = right
             sums = sums + system.interface_flows[face] @ right if face in system.interface_flows else sums
@@ -183,15 +194,15 @@ class LocalSystems:
         factors = self.rows.balances.of_equations(self.rows.scales(part).factors)
         return np.asarray(_STIFF * factors / math.sqrt(part.extent))[:, None]
 
-    def _ordered(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """Return the key of the frame of a part, or None, and its faces in the order of their rows."""
+    def _ordered(self, part: CellPart, ties: Ties) -> tuple[Any, Ties]:
+        """Return the key of the frame of a part, or None, and its ties in the order of their rows."""
         rows = self._made[part]
         plain = part.whole and not self.rows.averages and not (rows.key is None and self.rows.flux.switches)
-        if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
-            return None, faces
+        if not plain or ties.links or not all(face.whole for face in ties.faces):
+            return None, ties
         boundary = self.rows.boundary_key(part, rows)
         if boundary is None:
-            return None, faces
+            return None, ties
         found = {
             face: (
                 self.rows.layout.place(part, self.rows.traces.on_side(part, face)),
@@ -200,11 +211,11 @@ class LocalSystems:
                 bool(face.shift),
                 *(float(f"{ratio:.12g}") for ratio in self.rows.traces.units(face) / rows.units),
             )
-            for face in faces
+            for face in ties.faces
         }
-        alike = tuple(sorted(faces, key=found.__getitem__))
+        alike = Ties(tuple(sorted(ties.faces, key=found.__getitem__)))
         shared = self.places(alike)
-        return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike)), alike
+        return (boundary, tuple((*found[face], *self._on_coarse_side(face, shared)) for face in alike.faces)), alike
 
     def _on_coarse_side(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the coarse side that a face belongs to and its position there, as part of a key."""
@@ -219,34 +230,37 @@ class LocalSystems:
         )
         return shared.index(side), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
-    def _frame(self, part: CellPart, faces: tuple[Any, ...], traced: dict[Face, FloatArray]) -> PartFrame:
+    def _frame(self, part: CellPart, ties: Ties, traced: dict[Face, FloatArray]) -> PartFrame:
         """Return the frame of a part, given its rows on faces."""
-        rows, shared = self._made[part], self.places(faces)
+        rows, shared = self._made[part], self.places(ties)
         carried = {face: self._carried(face, len(block)) for face, block in traced.items()}
-        known = {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
-        sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
+        known: dict[Face | CoarseSide | Link, int] = {link: link.size for link in ties.links}
+        known |= {self.coarse_sides.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
+        sizes = tuple(known[place] for place in shared)
         count = len(rows.given)
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
-        columns = {face: starts[self.coarse_sides.get(face, face)] for face in faces}
+        columns = {face: starts[self.coarse_sides.get(face, face)] for face in ties.faces}
+        linked = {link: starts[link] for link in ties.links}
         below = np.vstack([rows.condition, *traced.values()])
         bottom, row = np.zeros((len(below), count + sum(sizes))), len(rows.value)
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
-        if self.around:
-            self._add_singularities(part, faces, carried, bottom[len(rows.value) :], columns)
+        for singularity, link in ties.singular.items():
+            columns_of = slice(linked[link], linked[link] + link.size)
+            self._add_singularity(singularity, part, carried, bottom[len(rows.value) :, columns_of])
         light = np.hstack([below / math.sqrt(part.extent), bottom])
-        return PartFrame(light[None], tuple(carried.values()), tuple(columns.values()), sizes)
+        return PartFrame(light[None], tuple(carried.values()), tuple(columns.values()), tuple(linked.values()), sizes)
 
     def _systems(
-        self, parts: Sequence[CellPart], ordered: dict[CellPart, tuple[Any, tuple[Any, ...]]], frame: PartFrame
+        self, parts: Sequence[CellPart], ordered: dict[CellPart, tuple[Any, Ties]], frame: PartFrame
     ) -> list[LocalSystem]:
         """Return the systems of parts with one frame: equations, the frame, and the rows that define balance sums."""
         own, light = self.rows.width, frame.light
         averaged: tuple[PlacedStatement, ...] = ()
         if self.rows.averages:
             (part,) = parts
-            columns = dict(zip(ordered[part][1], frame.columns, strict=True))
+            columns = dict(zip(ordered[part][1].links, frame.linked, strict=True))
             sums, theirs, averaged = self._sums(part, self._made[part].units, columns, light.shape[2] - own)
             light = np.vstack([light[0], np.hstack([sums / math.sqrt(part.extent), theirs])])[None]
         heavy, passed = self._balance_rows(parts, [ordered[part][1] for part in parts], frame, light[0])
@@ -261,37 +275,30 @@ class LocalSystems:
         return np.eye(count) if side is None else side.carried(self.rows, face)
 
     def _sums(
-        self, part: CellPart, units: FloatArray, columns: dict[Any, int], width: int
+        self, part: CellPart, units: FloatArray, columns: dict[Link, int], width: int
     ) -> tuple[FloatArray, FloatArray, tuple[PlacedStatement, ...]]:
         """Return the rows of averages: each link carries the running sum plus this part's share to the next."""
         found = [self.rows.average(part, units, statement) for statement in self.rows.averages]
         theirs = np.zeros((len(found), width))
         for number, statement in enumerate(self.rows.averages):
-            for face in columns:
-                if isinstance(face, Link) and face.of is statement:
-                    theirs[number, columns[face]] = 1.0 if face.above is part else -1.0
+            for link, column in columns.items():
+                if link.of is statement:
+                    theirs[number, column] = 1.0 if link.above is part else -1.0
         return np.array([row for row, _ in found]), theirs, tuple(own for _, own in found)
 
-    def _add_singularities(
-        self,
-        part: CellPart,
-        faces: tuple[Any, ...],
-        carried: dict[Face, FloatArray],
-        bottom: FloatArray,
-        columns: dict[Any, int],
+    def _add_singularity(
+        self, singularity: CornerSingularity, part: CellPart, carried: dict[Face, FloatArray], block: FloatArray
     ) -> None:
-        """Add the functions of corner singularities to the rows on faces to parts without these functions."""
-        for singularity, link in by_singularity(faces).items():
-            first, row = columns[link], 0
-            for face, matrix in carried.items():
-                other = face.above if face.below is part else face.below
-                if other not in self.around[singularity]:
-                    own = slice(first, first + singularity.size)
-                    bottom[row : row + len(matrix), own] = singularity.traced(self.rows, part, face)
-                row += len(matrix)
+        """Add the functions of a corner singularity to the rows on faces to parts without them, given its columns."""
+        row = 0
+        for face, matrix in carried.items():
+            other = face.above if face.below is part else face.below
+            if other not in self.around[singularity]:
+                block[row : row + len(matrix)] = singularity.traced(self.rows, part, face)
+            row += len(matrix)
 
     def _balance_rows(
-        self, parts: Sequence[CellPart], faces: Sequence[tuple[Any, ...]], frame: PartFrame, light: FloatArray
+        self, parts: Sequence[CellPart], ties: Sequence[Ties], frame: PartFrame, light: FloatArray
     ) -> tuple[FloatArray, list[dict[Face, FloatArray]]]:
         """Return the rows that define the balance sums of parts, and the effect of interface conditions on them.
 
@@ -300,7 +307,7 @@ class LocalSystems:
         should be zero. A small cell has little weight by itself; without the sums it could be a source that affects the
         whole domain.
         """
-        rows, own, columns = [self._made[part] for part in parts], self.rows.width, dict(enumerate(frame.columns))
+        rows, own, faces = [self._made[part] for part in parts], self.rows.width, [one.faces for one in ties]
         count, row = len(rows[0].given), len(rows[0].value)
         roots = np.array([math.sqrt(part.extent) for part in parts])[:, None, None]
         heavy = np.zeros((len(parts), count, light.shape[1]))
@@ -308,25 +315,24 @@ class LocalSystems:
         for one, mine in zip(rows, balance, strict=True):
             mine[:] = -one.flows @ one.besides if one.besides is not None else one.means - one.flows @ one.condition
         plain = rows[0].besides is None
-        places = [k for k, face in enumerate(faces[0]) if isinstance(face, Face)]
-        pairs = [(part, own[k]) for k in places for part, own in zip(parts, faces, strict=True)]
+        pairs = [pair for alike in zip(*faces, strict=True) for pair in zip(parts, alike, strict=True)]
         flows = iter(self.rows.flux.outflows.across(pairs))
-        singular, passed = by_singularity(faces[0]), [dict[Face, FloatArray]() for _ in parts]
-        for k, matrix in zip(places, frame.carried, strict=True):
-            mine, there = [next(flows) for _ in parts], slice(columns[k], columns[k] + matrix.shape[1])
+        passed = [dict[Face, FloatArray]() for _ in parts]
+        for alike, matrix, column in zip(zip(*faces, strict=True), frame.carried, frame.columns, strict=True):
+            mine, there = [next(flows) for _ in parts], slice(column, column + matrix.shape[1])
             shared, block = np.stack([flow.shared for flow in mine]), light[row : row + len(matrix)]
             if plain:
                 balance -= roots * (np.stack([flow.own for flow in mine]) @ block[:, :own])
                 for one, flow in zip(balance, mine, strict=True):
                     one -= 0.0 if flow.besides is None else flow.besides
             theirs[:, :, there] += shared @ matrix
-            if singular or faces[0][k].conditions:
+            if ties[0].singular or alike[0].conditions:
                 known = block[:, own:].copy()
                 known[:, there] = 0.0
                 theirs -= shared @ known
-            for part_faces, flow, found in zip(faces, shared, passed, strict=True):
-                if self._has_right_hand_side(part_faces[k]):
-                    found[part_faces[k]] = flow
+            for face, flow, found in zip(alike, shared, passed, strict=True):
+                if self._has_right_hand_side(face):
+                    found[face] = flow
             row += len(matrix)
         stiffness = np.stack([self.stiffness(part) for part in parts])
         theirs *= stiffness
@@ -354,8 +360,3 @@ class LocalSystems:
         """
         own = self.rows.balances.of_equations(self.rows.weights(part, sides / 2)) / self.tree_sum_unit(part)
         return np.asarray(own if len(sides) == 1 or self.rows.state is not None else _STIFF * own)
-
-
-def by_singularity(faces: tuple[Any, ...]) -> dict[CornerSingularity, Link]:
-    """Return the links of a part that carry amplitudes of corner singularities."""
-    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, CornerSingularity)}

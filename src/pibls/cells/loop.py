@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
@@ -20,7 +21,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
-from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution import Solution, Stage
@@ -52,18 +53,13 @@ class Loop:
     splitting: Splitting | None = None
     confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
+    ends: Callable[[], str] | None = None  # says where the branch of solutions from zero ends, if it does
     reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
-    doubt: str = ""  # why the last estimate is not reliable
     # that of the first solution, and then of the better solution of every comparison
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
-    _apart: float = 0.0
-    _falls: list[float] = field(default_factory=list)
-    _peaks: list[float] = field(default_factory=list)
-    _enriched: float | None = None  # estimate before the cells became richer
-    _smooth: int = 0  # number of consecutive smooth solutions
-    _doubtful: int = 0  # number of consecutive trees without a solution
+    _before_richer: float | None = None  # estimate before the cells became richer
     _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
@@ -83,57 +79,74 @@ class Loop:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
-            found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
-            return self._returned(found, last, stop)
+            comparison = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
+            return self._returned(comparison, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
         # The better solution is returned only where a limit ended a refinement that still converged.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
-        found, ahead = self._best(last), self._ahead(last)
-        if limited and ahead.estimate < found.estimate:
+        comparison, ahead = self._best(last), self._ahead(last)
+        if limited and ahead.estimate < comparison.estimate:
             return self._returned(ahead, last, stop)
         # A solution on a coarse tree may be doubtful although the finer one is not.
-        serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
-        estimate = max(1.0, found.estimate) if serious else found.estimate
-        return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
+        serious = self.fitter.doubt(comparison.better) or (doubt and not self.fitter.doubt(comparison.fit))
+        estimate = max(1.0, comparison.estimate) if serious else comparison.estimate
+        return self.solution(comparison, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def _returned(self, found: Comparison, last: Comparison, stop: Stop) -> Solution:
+    def _returned(self, comparison: Comparison, last: Comparison, stop: Stop) -> Solution:
         """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
-        if found is not last:
-            self.course.note(self.stage(found, found.sensitivity))
-        return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
+        if comparison is not last:
+            self.course.note(self.stage(comparison, comparison.sensitivity))
+        return self.solution(comparison, comparison.estimate, *verdict(self.tol, comparison.estimate, stop))
 
-    def stage(self, found: Comparison, sensitivity: float | None = None) -> Stage:
+    def stage(self, comparison: Comparison, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
-        size = (found.fit.unknowns, 0, len(found.fit.parts))
+        size = (comparison.fit.unknowns, 0, len(comparison.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
-        seconds, residual = self.course.budget.elapsed, found.fit.residual
-        return Stage(seconds, *size, residual=residual, estimate=found.estimate, answer=own)
+        seconds, residual = self.course.budget.elapsed, comparison.fit.residual
+        return Stage(seconds, *size, residual=residual, estimate=comparison.estimate, answer=own)
 
-    def is_met(self, found: Comparison) -> bool:
+    def is_met(self, comparison: Comparison) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
         if self.confirmed is not None:
-            return self.confirmed(found)
-        unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.better)
-        self._doubtful = self._doubtful + 1 if unsolved else 0
-        self.doubt = self.fitter.layout.tree_domain.hidden or unsolved or self._unmet(found)
-        if met := not self.doubt and (found.estimate <= self.tol or self._ahead(found).estimate <= self.tol):
-            self.doubt = self._unseen(found.fit if found.estimate <= self.tol else found.better)
-        if not met or self.doubt or not self._is_settled(found):
+            return self.confirmed(comparison)
+        is_within = self._is_within_tolerance(comparison)
+        if not is_within or self._doubt_of(comparison, is_within) or not self._is_settled(comparison):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
-        falls = len(self._peaks) < 2 or self._peaks[-1] < FALLS * self._peaks[-2]
-        seen = falls and self._peaks[-1] > max(VISIBLE, 3.0 * self.tol)
-        seen = seen or self.marker.may_hide_corners(found.fit, field_sizes(found.fit_layout, found.fit), self.tol)
-        return not seen or self.course.limit(self, found) is not None
+        peaks = [own.peak for own in self.course.comparisons[-2:]]
+        falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
+        seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
+        seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
+        return not seen or self.course.limit(self, comparison) is not None
 
-    def _is_settled(self, found: Comparison) -> bool:
+    def _is_within_tolerance(self, comparison: Comparison) -> bool:
+        """Return whether the estimated error of one of two solutions is within the tolerance."""
+        return comparison.estimate <= self.tol or self._ahead(comparison).estimate <= self.tol
+
+    @property
+    def doubt(self) -> str:
+        """Why the last estimate is not reliable, or an empty string."""
+        if not self.course.comparisons:
+            return ""
+        last = self.course.comparisons[-1]
+        return self._doubt_of(last, self._is_within_tolerance(last))
+
+    def _doubt_of(self, comparison: Comparison, is_within: bool) -> str:
+        """Return a sentence why an estimate, within the tolerance or not, is not reliable, or an empty string."""
+        doubt = self.fitter.layout.tree_domain.hidden or comparison.unsolved or self._unmet(comparison)
+        if doubt or not is_within:
+            return doubt
+        return self._unseen(comparison.fit if comparison.estimate <= self.tol else comparison.better)
+
+    def _is_settled(self, comparison: Comparison) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.
 
         Small ones are those of random data, which differ from one degree to the next.
         """
         before, now = self.sensitivities[-2:]
-        grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
+        matters = now * comparison.fit.residual > self.tol * comparison.size
+        grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and matters
         return now < self.undetermined and not grows
 
     def _fit_on_finer_tree(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
@@ -156,30 +169,35 @@ class Loop:
 
     def _expected(self) -> float:
         """Return the error of the next solution, extrapolated from the last two, if the last stage paid; else zero."""
-        before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
+        estimates = [comparison.estimate for comparison in self.course.comparisons] or [1.0]
+        before, last = [0.0, *estimates][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
-    def _magnified(self, found: Comparison) -> Comparison:
+    def _magnified(self, comparison: Comparison) -> Comparison:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
-        residual = found.better.residual / found.size
-        share = SLIGHT if found.sensitivity < STRONGEST else 1.0
-        least = (
-            found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > 1.0 / SLIGHT else 0.0
-        )
-        unsure = average_error(found.fit_layout, found.fit)
+        residual = comparison.better.residual / comparison.size
+        sensitivity, least = comparison.sensitivity, 0.0
+        if sensitivity > 1.0 / SLIGHT:
+            share = SLIGHT if sensitivity < STRONGEST else 1.0
+            least = sensitivity * (share * residual + sys.float_info.epsilon)
+        unsure = average_error(comparison.fit_layout, comparison.fit)
         if self.data is not None:
-            unsure = max(unsure, self.data.integral_error(found.fit.root))
-        least = max(least, unsure / found.size)
-        return replace(found, estimate=max(found.estimate, least))
+            unsure = max(unsure, self.data.integral_error(comparison.fit.root))
+        least = max(least, unsure / comparison.size)
+        return replace(comparison, estimate=max(comparison.estimate, least))
 
-    def finer(self, found: Comparison) -> Fit:
+    def finer(self, comparison: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
         if self._enrich_if_sensitive():
-            return self.fitter.fit(found.fit.root, found.fit)
-        sizes = field_sizes(found.fit_layout, found.fit)
-        if self._continue_from_better(found, sizes):
-            return found.better
-        return self._fit_on_finer_tree(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
+            return self.fitter.fit(comparison.fit.root, comparison.fit)
+        if not comparison.is_on_one_tree:
+            return comparison.better
+        richer, self._before_richer = self._richer_that_pays(comparison), None
+        if richer is not None:
+            self.fitter, self._before_richer = richer, comparison.estimate
+            return comparison.better
+        goal, times = self._goal(comparison.estimate), 1.0 + richer_work(self.fitter)
+        return self._fit_on_finer_tree(comparison.fit, comparison.sizes, goal, times)[0]
 
     def _enrich_if_sensitive(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
@@ -199,12 +217,11 @@ class Loop:
             return last
         if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
-        apart = self._recorded_distance(
-            best.fit_layout, distances(best.fit_layout, best.fit, last.fit_layout, last.fit)
-        )
+        apart, size, _ = distances(best.fit_layout, best.fit, last.fit_layout, last.fit)
+        distance = float((apart / field_scales(best.fit_layout.problem, size)).max())
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
-        best = replace(best, estimate=max(best.estimate, apart), sensitivity=max(best.sensitivity, last.sensitivity))
-        return min(last, self._magnified(best), key=lambda found: found.estimate)
+        best = replace(best, estimate=max(best.estimate, distance), sensitivity=max(best.sensitivity, last.sensitivity))
+        return min(last, self._magnified(best), key=lambda comparison: comparison.estimate)
 
     def _ahead(self, last: Comparison) -> Comparison:
         """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
@@ -213,43 +230,37 @@ class Loop:
         digits.
         """
         if last.is_on_one_tree:
-            error, share, rate = last.estimate, FALLS, last.fall
+            error, share, rate = last.estimate, FALLS, last.fall_of_residual
         else:
-            cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
-            error, share, rate = self._apart, TREES.pays, rate_on_trees(self._falls, cells)
+            latest = self.course.comparisons[-3:]
+            falls = [own.fall_of_distance for own in latest[-2:] if own.fall_of_distance is not None]
+            cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
+            error, share, rate = last.apart, TREES.pays, rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
             return last
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
-    def _continue_from_better(self, found: Comparison, sizes: FloatArray) -> bool:
-        """Return whether to continue from the better solution; if it has richer cells, all later solutions have them.
+    def _richer_that_pays(self, comparison: Comparison) -> Fitter | None:
+        """Return the fitter with richer cells for all later solutions, or None if splitting is better.
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
         """
-        if found.better_layout is found.fit_layout:
-            return True
         # If the last enrichment did not reduce the estimate, cells are split.
-        paid = self._enriched is None or found.estimate <= TREES.pays * self._enriched
-        self._enriched = None
+        paid = self._before_richer is None or comparison.estimate <= TREES.pays * self._before_richer
         richer = self.fitter.richer() if paid else None
-        old, new = found.fit_layout.reference, found.better_layout.reference
-        hoped = self._goal(found.estimate)
-        gain = self.marker.left_per_degree(found.fit) ** (new.degree - old.degree)
+        old, new = comparison.fit_layout.reference, comparison.better_layout.reference
+        hoped = self._goal(comparison.estimate)
+        gain = self.marker.left_per_degree(comparison.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
-            return False
-        more, here = richer_work(self.fitter), len(found.fit.parts)
-        split = self.marker.wanted(found.fit, sizes)
+            return None
+        more, here = richer_work(self.fitter), len(comparison.fit.parts)
+        split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        if more ** (steps + 1) * self.fitter.work(here, here) > finer or not affords_richer(
-            self.fitter, self.course, found.fit, more
-        ):
-            return False
-        self._enriched = found.estimate
-        self.fitter = richer
-        return True
+        affordable = affords_richer(self.fitter, self.course, comparison.fit, more)
+        return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
 
     @property
     def marker(self) -> ErrorMarking:
@@ -260,60 +271,49 @@ class Loop:
 
     def compare(self, fit: Fit) -> Comparison:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
-        self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
-        richer = self._smooth > 0 or is_cheaper_richer(
-            self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit)
-        )
+        is_smooth = self.marker.is_smooth(fit)
+        richer = is_smooth or is_cheaper_richer(self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit))
         richer = richer and (not self.course.stages or affords_richer(self.fitter, self.course, fit))
-        found = self._with_richer_cells(fit) if richer else None
-        found = self._with_more_cells(fit) if found is None else found
-        self.sensitivities.append(found.sensitivity)
-        return self._magnified(found)
+        comparison = self._with_richer_cells(fit) if richer else None
+        comparison = self._with_more_cells(fit) if comparison is None else comparison
+        self.sensitivities.append(comparison.sensitivity)
+        unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
+        return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
 
     def _with_more_cells(self, fit: Fit) -> Comparison:
-        layout = self.fitter.layout
-        other, share = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
-        if share == 0.0:  # no cell could be split
-            return Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity())
-        # The selected cells that were not split contribute to the error, too.
-        distance = self._recorded_distance(layout, distances(layout, fit, layout, other))
-        apart = distance / math.sqrt(share)
-        # The error after the next tree is assumed to fall as before.
-        fall = apart / self._apart if self._apart > 0 else 0.0
-        self._falls = [*self._falls, fall] if self._apart > 0 else []
-        self._apart, estimate = apart, extrapolated(apart, fall, FALLS)
-        beyond = estimate / distance if distance > 0.0 else 1.0
-        return Comparison(fit, layout, other, layout, estimate, self.fitter.sensitivity(), beyond)
+        """Compare a solution with one on a finer tree."""
+        layout, before = self.fitter.layout, self.course.comparisons[-1] if self.course.comparisons else None
+        other, split = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
+        comparison = Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity(), split)
+        # Without a share no cell could be split.
+        return comparison.measured(distances(layout, fit, layout, other), before) if split > 0.0 else comparison
 
-    def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
+    def restated(self, comparison: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
-        self.sensitivities += [found.sensitivity] * 2
-        apart = self._recorded_distance(found.fit_layout, gaps)
-        return self._magnified(replace(found, estimate=found.beyond(apart)))
+        self.sensitivities += [comparison.sensitivity] * 2
+        return self._magnified(comparison.measured(gaps))
 
     def _with_richer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
         richer = self.fitter.richer()
         if richer is None:
             return None
-        other = richer.fit(fit.root, fit)
-        self._apart, self._falls = 0.0, []
-        apart = self._recorded_distance(self.fitter.layout, distances(self.fitter.layout, fit, richer.layout, other))
-        found = Comparison(fit, self.fitter.layout, other, richer.layout, apart, richer.sensitivity())
-        return replace(found, estimate=found.beyond(apart))
+        other, layout = richer.fit(fit.root, fit), self.fitter.layout
+        comparison = Comparison(fit, layout, other, richer.layout, math.inf, richer.sensitivity())
+        return comparison.measured(distances(layout, fit, richer.layout, other))
 
-    def _unmet(self, found: Comparison) -> str:
+    def _unmet(self, comparison: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
-        fit, other = found.fit, found.better
-        if not math.isfinite(found.estimate):
+        fit, other = comparison.fit, comparison.better
+        if not math.isfinite(comparison.estimate):
             return ""
-        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * found.size
+        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * comparison.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             volume = self.fitter.layout.volume
             before, after = (
-                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
+                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / comparison.size
                 for one in (fit, other)
             )
             stays = after > max(self.tol, SMALLEST) and after > FALLS * before
@@ -330,16 +330,20 @@ class Loop:
             return ""
         return "A source, a coefficient or a condition is narrower than the smallest cells. Give a larger budget."
 
-    def limit(self, found: Comparison) -> Stop | None:
+    def limit(self, comparison: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
-        if self._shows_a_flaw(found):
+        early = self._diagnosed_early(comparison)
+        if early is not None and early.status == Status.ILL_POSED:
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
             seen = 1.0 / min(self.sensitivities[-2:])
             reason = f"a change of size one changes equations and conditions by {seen:.0e} only. Add what determines it"
             return Stop(Reason.EXHAUSTED, reason)
-        if self._doubtful == 2 * TREES.window:
-            words = f"{self._doubtful} trees in a row left the equations unsolved. Check signs and values"
+        unsolved = sum(1 for _ in takewhile(lambda own: own.unsolved, reversed(self.course.comparisons)))
+        if unsolved == TREES.window // 2 and self.ends is not None and self.ends():
+            return Stop(Reason.EXHAUSTED, "the branch of solutions ends")
+        if unsolved == 2 * TREES.window:
+            words = f"{unsolved} trees in a row left the equations unsolved. Check signs and values"
             return Stop(Reason.EXHAUSTED, words)
         if self.fitter.layout.tree_domain.hidden and len(self.course.stages) > 1:
             return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data. Write it with per_region")
@@ -349,30 +353,25 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further. Ask for a larger tol")
         return None
 
-    def _shows_a_flaw(self, found: Comparison) -> bool:
-        """Return whether the problem is to blame, asked once, where nothing is known of a sensitive solution."""
+    def _diagnosed_early(self, comparison: Comparison) -> Solution | None:
+        """Return the diagnosis of the first sensitive solution of which no digit is known, or None; it is made once."""
         lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
         if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
-            self._early = self.solution(found, found.estimate, Status.STALLED, "")
-        return self._early is not None and self._early.status == Status.ILL_POSED
+            self._early = self.solution(comparison, comparison.estimate, Status.STALLED, "")
+        return self._early
 
-    def cost(self, found: Comparison) -> Cost:
+    def cost(self, comparison: Comparison) -> Cost:
         """Return the cost of the next tree."""
-        wanted = self.marker.wanted(found.latest, field_sizes(found.fit_layout, found.fit))
-        return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
+        wanted = self.marker.wanted(comparison.latest, comparison.sizes)
+        is_smooth = self.marker.is_smooth(comparison.latest)
+        return next_cost(self.fitter, self.course, comparison, wanted, is_smooth=is_smooth)
 
     @property
     def _is_rounded(self) -> bool:
         """Whether further degrees and cells made a smooth solution worse twice in a row: round-off is reached."""
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
-        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
-
-    def _recorded_distance(self, layout: Layout, gaps: Iterable[FloatArray]) -> float:
-        """Return a distance relative to the size of the solution, and record the largest distance at a point."""
-        apart, size, peak = gaps
-        scale = field_scales(layout.problem, size)
-        self._peaks.append(float((peak * size / scale).max()))
-        return float((apart / scale).max())
+        smooth = all(own.is_smooth for own in self.course.comparisons[-3:])
+        return smooth and len(last) == 3 and last[0] < last[1] < last[2] < 1.0 / STRONGEST
 
     def unfinished(self, layout: Layout, fit: Fit, words: str) -> Solution:
         """Return a solution that could not be compared with another, with the reason."""
@@ -380,11 +379,11 @@ class Loop:
         words = f"{words} Its error was not estimated."
         return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
-    def solution(self, found: Comparison, estimate: float, status: Status, message: str) -> Solution:
+    def solution(self, comparison: Comparison, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its stages and the verdict."""
-        self.reported, message = found, f"{message} {self.remark}".rstrip()
+        self.reported, message = comparison, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed
-        made = solution_of(found, estimate, status, message, *record)
+        made = solution_of(comparison, estimate, status, message, *record)
         ask = None if self.course.budget.late else self.diagnose
         flaw, remark = ("", "") if ask is None else ask(made, self)
         if flaw:

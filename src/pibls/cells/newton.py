@@ -52,11 +52,11 @@ def solve_cells_nonlinear(
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
     diagnose: Diagnose | None = None,
-    early: bool = False,
+    early: Diagnose | None = None,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
-    ``early`` diagnoses the coarse solution, where there is one, in place of the last.
+    ``early`` diagnoses the coarse solution, where there is one, and ``diagnose`` the last.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def solve_cells_nonlinear(
     course: Course[Comparison] = Course(shared, TREES, report)
     # Layers move nearly freely, and still have a position.
     loose = np.inf if assume_well_posed else UNDETERMINED / NEGLIGIBLE
-    loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=diagnose)
-    return _solved(loop, newton, start, early=early)
+    loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=early or diagnose)
+    return _solved(loop, newton, start, diagnose)
 
 
-def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> Solution:
-    """Solve on a first tree, then on finer ones."""
+def _solved(loop: Loop, newton: NewtonFitter, start: object, diagnose: Diagnose | None) -> Solution:
+    """Solve on a first tree, then on finer ones; the solution on these is diagnosed if that on coarse ones was not."""
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
@@ -89,12 +89,12 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
     if coarse.failure:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
-    if coarse.solved and early:
+    if coarse.solved and loop.diagnose is not diagnose:
         # What determines a solution shows on a coarse one, before much is spent on finer ones.
         glance = _uncompared(loop, coarse, Status.STALLED)
         if glance.status == Status.ILL_POSED:
             return glance
-        loop.diagnose = None
+        loop.diagnose = diagnose
     keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
@@ -102,11 +102,12 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, *, early: bool) -> 
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     loop.remark = coarse.remark
+    if given is None and np.isfinite(loop.undetermined):
+        loop.ends = partial(attempts.end_beyond, coarse.trees[-1])
     solution = loop.run(fit)
     record = replace(solution.diagnostics, iterations=tuple(newton.history))
-    lost = solution.status == Status.STALLED and given is None
-    lost = lost and ((solution.error_estimate or 0.0) >= 1.0 or bool(loop.doubt))
-    if lost and np.isfinite(loop.undetermined) and (words := attempts.end_beyond(coarse.trees[-1])):
+    lost = solution.status == Status.STALLED and ((solution.error_estimate or 0.0) >= 1.0 or bool(loop.doubt))
+    if lost and loop.ends is not None and (words := loop.ends()):
         record = replace(record, message=f"No solution was found. {words}")
         return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
     return replace(solution, diagnostics=record)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,10 +39,25 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A solution and a better one, their layouts, and the estimated error of the first.
+    """A solution and a better one, and the estimated error of the first.
 
-    From tree to tree the estimate is at least ``extrapolation`` times the distance of both, which extrapolates to
-    further refinements.
+    Attributes
+    ----------
+    fit, fit_layout, better, better_layout
+        Both solutions, and their layouts.
+    estimate, sensitivity
+        The estimated error of the first solution, and the sensitivity of the better one.
+    split
+        Share of the squared roughness of all selected cells in those that the tree of the better solution splits.
+    apart, fall_of_distance
+        The distance of both solutions if all selected cells were split; and from tree to tree its ratio to that of the
+        comparison before, None if there is none.
+    peak
+        The largest distance at a point, relative to the size of the field.
+    is_smooth
+        Whether the first solution is smooth on all parts.
+    unsolved
+        A sentence why one of both may not be a solution, or an empty string.
     """
 
     fit: Fit
@@ -49,7 +66,12 @@ class Comparison:
     better_layout: Layout
     estimate: float
     sensitivity: float
-    extrapolation: float = 1.0
+    split: float = 1.0
+    apart: float = 0.0
+    fall_of_distance: float | None = None
+    peak: float = 0.0
+    is_smooth: bool = False
+    unsolved: str = ""
 
     @property
     def swapped(self) -> Comparison:
@@ -68,23 +90,42 @@ class Comparison:
         return self.better_layout.reference is not self.fit_layout.reference
 
     @property
-    def fall(self) -> float:
+    def fall_of_residual(self) -> float:
         """By how much the better solution reduces the residual: on one tree, errors fall as residuals do."""
         return self.better.residual / self.fit.residual if self.fit.residual > 0.0 else 1.0
 
-    def beyond(self, apart: float) -> float:
-        """Return the error of the first solution from the distance of both.
+    def error_at(self, distance: float) -> float:
+        """Return the error of the first solution from the distance of both: further solutions would be beyond.
 
-        Richer cells that hardly reduce the residual share most of the error, so that the distance does not show it.
+        From tree to tree errors are assumed to go on to fall as distances did; selected cells that were not split
+        contribute, too. On one tree, richer cells that hardly reduce the residual share most of the error, so that the
+        distance does not show it.
         """
-        if not self.is_on_one_tree:
-            return self.extrapolation * apart
-        return extrapolated(apart, self.fall if self.fall > TREES.pays else 0.0, FALLS)
+        fall = self.fall_of_distance or 0.0
+        if self.is_on_one_tree:
+            fall = self.fall_of_residual if self.fall_of_residual > TREES.pays else 0.0
+        return extrapolated(distance / math.sqrt(self.split), fall, FALLS)
+
+    def measured(self, gaps: Iterable[FloatArray], before: Comparison | None = None) -> Comparison:
+        """Return the comparison with its estimate, given the distances of both solutions and the comparison before."""
+        apart, size, peak = gaps
+        scale = field_scales(self.fit_layout.problem, size)
+        distance = float((apart / scale).max())
+        whole, fall = distance / math.sqrt(self.split), self.fall_of_distance
+        if before is not None and before.apart > 0.0 and not (self.is_on_one_tree or before.is_on_one_tree):
+            fall = whole / before.apart
+        made = replace(self, apart=whole, fall_of_distance=fall, peak=float((peak * size / scale).max()))
+        return replace(made, estimate=made.error_at(distance))
 
     @cached_property
     def size(self) -> float:
         """The size of the largest field, to which errors are relative."""
-        return float(field_sizes(self.fit_layout, self.fit).max())
+        return float(self.sizes.max())
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The L2 size of each field of the first solution."""
+        return field_sizes(self.fit_layout, self.fit)
 
 
 def solution_of(

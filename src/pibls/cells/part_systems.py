@@ -25,7 +25,9 @@ class PartFrame:
     carried
         For each face, the matrix from shared unknowns to trace coefficients.
     columns
-        For each face and link, its first column among balance sums and shared unknowns.
+        For each face, its first column among balance sums and shared unknowns.
+    linked
+        For each link, the same.
     sizes
         Number of shared unknowns in each place.
     """
@@ -33,6 +35,7 @@ class PartFrame:
     light: FloatArray
     carried: tuple[FloatArray, ...]
     columns: tuple[int, ...]
+    linked: tuple[int, ...]
     sizes: tuple[int, ...]
 
 
@@ -55,14 +58,9 @@ class StackMember:
     system: LeafSystem
     number: int
 
-    @property
-    def count(self) -> int:
-        """Number of members of the stack."""
-        return self.system.count
-
     def taken(self, numbers: list[int]) -> StackMember:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
-        if numbers == list(range(self.count)):
+        if numbers == list(range(self.system.count)):
             return StackMember(self.elimination, self.factor, self.system, 0)
         return StackMember(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
 

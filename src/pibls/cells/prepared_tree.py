@@ -15,7 +15,6 @@ from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
 from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
 from pibls.cells.iterative import refined
-from pibls.cells.local import by_singularity
 from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import Overlay
 from pibls.cells.parts import CellPart
@@ -120,7 +119,6 @@ class PreparedTree:
         starts = dict(zip(self.stated, ends, strict=False))
         self._equations = [_Equations.of(leaves, self.solver, starts) for leaves in self._tree.leaves]
         self._units = [units_of(leaves, self.solver) for leaves in self._tree.leaves]
-        self._singular = {branch: own for branch in rows if (own := by_singularity(branch.faces))}
 
     @property
     def parts(self) -> tuple[CellPart, ...]:
@@ -217,8 +215,8 @@ class PreparedTree:
             weights = weights.reshape(*weights.shape[:3], units.shape[3], -1) * units[..., None]
             for number, column, branch in leaves.branches:
                 made = weights[number, column]
-                if branch in self._singular:
-                    self.solver.add_singularities(branch, self._singular[branch], made, both[number, own:, column])
+                if branch.ties.singular:
+                    self.solver.add_singularities(branch, made, both[number, own:, column])
                 columns[branch.part], residuals[branch.part] = made, each[number, column]
         return Fit(self.root, tuple(columns), {}, {}, len(columns) * self.solver.rows.width, columns, residuals)
 

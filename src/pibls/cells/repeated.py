@@ -13,7 +13,6 @@ from pibls.cells.compiled_leaves import IntArray, Leaves
 from pibls.cells.compiled_tree import CompiledTree
 from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import FactoredTree
-from pibls.cells.local import by_singularity
 from pibls.cells.parts import CellPart
 from pibls.cells.prepared_tree import units_of
 from pibls.cells.solve import TreeSolver
@@ -106,9 +105,9 @@ class Repeated:
             own = both[:, : leaves.coupled.shape[1]].transpose(0, 2, 3, 1)
             result[numbers] = (own.reshape(*own.shape[:3], units.shape[3], -1) * units[..., None])[:, :, 0]
             for system, column, branch in leaves.branches:
-                if singular := by_singularity(branch.faces):
+                if branch.ties.singular:
                     others = both[system, leaves.coupled.shape[1] :, column]
-                    self.solver.add_singularities(branch, singular, result[numbers[system, column]][None], others)
+                    self.solver.add_singularities(branch, result[numbers[system, column]][None], others)
         return result[:-1]
 
 

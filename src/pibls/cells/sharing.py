@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.local import CoarseSide, Link, LocalSystems
+from pibls.cells.local import CoarseSide, Link, LocalSystems, Ties
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
@@ -27,21 +27,22 @@ class Sharing:
     _coarse_sides: dict[Any, CoarseSide] = field(default_factory=dict)
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # coarse sides of faces
     _links: dict[Any, Link] = field(default_factory=dict)
-    _held: dict[CellPart, list[Any]] = field(default_factory=dict)  # faces and links of the last tree
+    _faces: dict[CellPart, list[Face]] = field(default_factory=dict)  # of the last tree
 
     def __post_init__(self) -> None:
         self.rows: Rows = self.local.rows
         self.layout: Layout = self.rows.layout
 
-    def places_of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, list[Any]]:
+    def ties_of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, Ties]:
         """Return the faces and links of every part; those of a subtree, with the parts beside it, if one is given."""
         cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         # Links may join any parts.
         if within is not None and not self.rows.averages and not self.layout.tree_domain.corner_singularities:
             cells, every = _near(leaves(within), every)
-        held = self._held = {part: [] for part in self.layout.parts_of(cells)}
+        held: dict[CellPart, list[Face]] = {part: [] for part in self.layout.parts_of(cells)}
+        self._faces = held
         if len(held) < 2 and not every:
-            return held  # a part alone shares nothing
+            return {part: Ties(()) for part in held}  # a part alone shares nothing
         coarse_sides: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact, faces in zip(every, self.layout.face_finder.faces_of(every), strict=True):
             for face in faces:
@@ -56,13 +57,13 @@ class Sharing:
             for face in self.layout.interface_faces(leaf):
                 held[face.below].append(face)
                 held[face.above].append(face)
-        self._chain(cells, held)
-        return held
+        links = self._links_between(cells, tuple(held))
+        return {part: Ties(tuple(faces), tuple(links.get(part, ()))) for part, faces in held.items()}
 
     def alike(self, face: Face) -> list[Face]:
         """Return the faces of the last tree that lie between the same two parts in the same way, in order."""
         kind = (face.above, face.axis, face.shift, face.normals is None)
-        faces = (own for own in self._held[face.below] if isinstance(own, Face))
+        faces = self._faces[face.below]
         return [own for own in faces if (own.above, own.axis, own.shift, own.normals is None) == kind]
 
     def _join(self, coarse_sides: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
@@ -76,19 +77,20 @@ class Sharing:
                 joined |= dict.fromkeys(faces, self._coarse_sides.setdefault(key, CoarseSide(*key)))
         self.local.coarse_sides = joined
 
-    def _chain(self, cells: Sequence[Cell], held: dict[CellPart, list[Any]]) -> None:
-        """Link consecutive parts for each average, and all parts around each corner singularity."""
-        parts = tuple(held)
+    def _links_between(self, cells: Sequence[Cell], parts: tuple[CellPart, ...]) -> dict[CellPart, list[Link]]:
+        """Return the links of parts: consecutive ones for each average, and all around each corner singularity."""
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
         for singularity in self.layout.tree_domain.corner_singularities:
             around = tuple(self.layout.parts_of(singularity.around(cells)[1]))
             self.local.around[singularity] = set(around)
             chains += [(singularity, around)] if len(around) > 1 else []
-        for of, parts in chains:
-            link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
-            for part in parts:
-                held[part].append(link)
+        found: dict[CellPart, list[Link]] = {}
+        for of, linked in chains:
+            link = self._links.setdefault((of, linked), Link(linked[0], linked[1], of))
+            for part in linked:
+                found.setdefault(part, []).append(link)
+        return found
 
 
 def _near(cells: Sequence[Cell], every: Sequence[Contact]) -> tuple[list[Cell], list[Contact]]:

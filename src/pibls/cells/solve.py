@@ -14,8 +14,7 @@ from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
 from pibls.cells.iterative import refined, sensitivity
-from pibls.cells.layout import Layout
-from pibls.cells.local import LocalSystems, by_singularity
+from pibls.cells.local import LocalSystems
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
@@ -97,17 +96,13 @@ class TreeSolver:
     def __post_init__(self) -> None:
         self.local = LocalSystems(self.rows)
         self.branches = Branches(self.local)
+        self.layout = self.rows.layout
         self._factors = Factors(Grams(self.layout.reference.nodes.device))
 
     @property
     def flops(self) -> float:
         """Operations so far."""
         return self.branches.work + self.local.work
-
-    @property
-    def layout(self) -> Layout:
-        """The problem on its domain."""
-        return self.rows.layout
 
     def work(self, cells: float, new: float) -> float:
         """Return the operations for a tree of ``cells`` cells, of which ``new`` are new, from those of the last tree.
@@ -178,7 +173,7 @@ class TreeSolver:
     def loaded(self, branch: Branch, sources: Sources) -> Load:
         """Return the right-hand sides of a part for other sources."""
         assert branch.system is not None
-        return self.local.right_hand_sides(branch.part, branch.faces, branch.system, sources)
+        return self.local.right_hand_sides(branch.part, branch.ties, branch.system, sources)
 
     def _eliminated(self, given: Loads) -> tuple[Unknowns, dict[Batch, Load]]:
         """Return the unknowns of the last tree for given loads, and the residuals of its rows.
@@ -218,7 +213,7 @@ class TreeSolver:
         if tree is None:
             return 0.0, {}
         start = tree.probed(np.random.default_rng((seed, 5)))
-        found, unknowns = sensitivity(self, start, is_exact=not isinstance(tree.elimination, Grams))
+        found, unknowns = sensitivity(self, start, tree.count, is_exact=not isinstance(tree.elimination, Grams))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
     def square(self, unknowns: Unknowns) -> float:
@@ -229,11 +224,6 @@ class TreeSolver:
         values = values_at(self.layout.reference, cut) if cut else []
         means = (part.volume * float(np.square(v).sum()) / len(v) for (part, _, _), v in zip(cut, values, strict=True))
         return sum(means) + sum(part.extent * float(np.square(own).sum()) for part, own in scaled if part.whole)
-
-    @property
-    def count(self) -> int:
-        """Number of unknowns of the last tree."""
-        return self._last_tree.count
 
     @property
     def _last_tree(self) -> FactoredTree:
@@ -282,17 +272,15 @@ class TreeSolver:
         own = to_host(unknowns.own[batch]).transpose(0, 2, 1)
         every = own.reshape(*own.shape[:2], units.shape[1], -1) * units[:, None, :, None]
         for branch, weights, others in zip(batch.branches, every, to_host(unknowns.shared[batch]), strict=True):
-            if singular := by_singularity(branch.faces):
-                self.add_singularities(branch, singular, weights, others)
+            if branch.ties.singular:
+                self.add_singularities(branch, weights, others)
         return list(zip(parts, every, strict=True))
 
-    def add_singularities(
-        self, branch: Branch, singular: dict[Any, Any], weights: FloatArray, others: FloatArray
-    ) -> None:
+    def add_singularities(self, branch: Branch, weights: FloatArray, others: FloatArray) -> None:
         """Add the functions of corner singularities to ``weights``, those of a part, in place."""
         starts = len(others) - branch.width + np.cumsum([0, *branch.sizes])
         ends = dict(zip(branch.shared, starts.tolist(), strict=False))
-        for singularity, link in singular.items():
+        for singularity, link in branch.ties.singular.items():
             key = (singularity, branch.part)
             if key not in self._projected:
                 self._projected[key] = singularity.projected(self.layout, branch.part)

@@ -294,6 +294,11 @@ class Piece:
                 return []
             found = replace(self, box=cut)
             return [found] if found._kept(low, high) else []
+        around = self.patch.bounds
+        if around is not None and ((around[:, 1] < low) | (around[:, 0] > high)).any():
+            return []
+        if around is not None and ((around[:, 0] > low) & (around[:, 1] < high)).all() and self._is_unbroken:
+            return [self]
         for count in (SCAN, _FINER * (SCAN - 1) + 1):
             axes = [np.linspace(start, stop, count) for start, stop in box]
             U = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
@@ -314,6 +319,14 @@ class Piece:
             ends = np.stack([tight, *joined])
             boxes = [*apart, np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)]
         return [replace(self, box=np.clip(box[:, :1] + step[:, None] * own, box[:, :1], box[:, 1:])) for own in boxes]
+
+    @property
+    def _is_unbroken(self) -> bool:
+        """Whether the patch keeps all of its points, whatever shapes it belongs to."""
+        patch = self.patch
+        while isinstance(patch, FlippedPatch):
+            patch = patch.base
+        return not isinstance(patch, RestrictedPatch)
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
         """Return whether the shape keeps any point of this piece of a flat patch."""

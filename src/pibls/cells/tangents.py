@@ -46,11 +46,15 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
         return found[0]
     from scipy.ndimage import label, maximum_filter
 
+    # A normal that is parallel to an axis differs no more from the nearest sample than samples do from each other.
+    at_grid = sampled.reshape(*grid.shape[:-1], -1)
+    spread = sum(np.square(np.diff(at_grid, axis=k)).sum(axis=-1).max() for k in range(len(box)))
     for axis in range(sampled.shape[1] - timed):
         sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
-        highest, count_of = label(sizes == maximum_filter(sizes, 3), np.ones((3,) * len(box)))
+        near = 2.0 * (1.0 - sizes) <= spread
+        highest, count_of = label(near & (sizes == maximum_filter(sizes, 3)), np.ones((3,) * len(box)))
         # One place of a plateau, as on flat pieces, is enough.
-        starts = np.array([grid[highest == number + 1][0] for number in range(count_of)])
+        starts = np.array([grid[highest == number + 1][0] for number in range(count_of)]).reshape(-1, len(box))
 
         def height(U: FloatArray, axis: int = axis) -> FloatArray:
             return np.abs(normals(U)[:, axis])

@@ -59,6 +59,11 @@ class SpherePatch(Patch):
         return d - 1 if d <= 3 else d
 
     @property
+    def bounds(self) -> FloatArray:
+        """The center less and plus the radius."""
+        return np.array(self.center)[:, None] + self.radius * np.array([-1.0, 1.0])
+
+    @property
     def measure(self) -> float:
         """Circumference, area, ..."""
         d = len(self.center)

@@ -198,10 +198,18 @@ class Combination(Region):
         keep = Visible(self, owner, once)
         flipped = self.operation == "difference" and owner == 1
         patches: list[Patch] = [FlippedPatch(patch) if flipped else patch for patch in part.patches]
-        left = (RestrictedPatch(patch, keep) for patch in patches)
-        # What is seen of a curve as a whole stays as it is: after many holes, the first has not as many layers.
-        seen = tuple(one.base if one.parameters == 1 and one.is_whole else one for one in left)
-        return Part(self, part.name, seen)
+        own, other = self._operands[owner], self._operands[1 - owner]
+        seen: list[Patch] = []
+        for patch in patches:
+            # Of a patch that the other boundary does not come near all is seen, or nothing.
+            level = other.level_in(*(own.bounds if patch.bounds is None else patch.bounds).T)
+            if isinstance(level, bool):
+                seen += [patch] if level is keep.wants_inside else []
+                continue
+            left = RestrictedPatch(patch, keep)
+            # What is seen of a curve as a whole stays as it is: after many holes, the first has not as many layers.
+            seen.append(patch if left.parameters == 1 and left.is_whole else left)
+        return Part(self, part.name, tuple(seen))
 
     def _is_empty(self) -> bool:
         if self.operation == "union":
@@ -235,8 +243,7 @@ class Visible:
         whole = self.combination
         other = whole._operands[1 - self.owner]
         level = self.level(points)
-        wants_inside = whole.operation == "intersection" or (whole.operation == "difference" and self.owner == 1)
-        keep = np.asarray(level > 0.0 if wants_inside else level < 0.0)
+        keep = np.asarray(level > 0.0 if self.wants_inside else level < 0.0)
         shared = np.abs(level) <= _COINCIDENCE * whole.thickness + whole.rounding
         if shared.any():
             step = (_STEP * whole.thickness + 4 * whole.rounding) * normals[shared]
@@ -245,6 +252,12 @@ class Visible:
             if self.once:
                 keep[shared] &= (other.level(inward) > 0.0) == (other.level(outward) > 0.0)
         return keep
+
+    @property
+    def wants_inside(self) -> bool:
+        """Whether what lies inside the other shape is kept, or what lies outside."""
+        operation = self.combination.operation
+        return operation == "intersection" or (operation == "difference" and self.owner == 1)
 
     def level(self, points: FloatArray) -> FloatArray:
         """Return the level of the other shape: where it changes sign the two boundaries cross."""

@@ -148,10 +148,15 @@ class _ZeroPatch(Patch):
         points = self._placed(local, item)
         return points, self.field.normals(points), None
 
-    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        low, high = extent(self.corners).T
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """The box around the simplices, wider by a side of one of them: they are projected."""
         margin = float(np.linalg.norm(self.corners[:, 0] - self.corners[:, 1], axis=1).max())
-        near = ((low - margin <= X) & (high + margin >= X)).all(axis=1)
+        return extent(self.corners) + margin * np.array([-1.0, 1.0])
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        low, high = self.bounds.T
+        near = ((low <= X) & (high >= X)).all(axis=1)
         near[near] = np.abs(self.field.distance(X[near])) <= tolerance
         return np.asarray(near)
 

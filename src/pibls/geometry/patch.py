@@ -118,6 +118,11 @@ class Patch(FieldState, ABC):
         return False
 
     @property
+    def bounds(self) -> FloatArray | None:
+        """A box around the patch, shape (d, 2); None where only the box around its shape is known."""
+        return None
+
+    @property
     def atoms(self) -> Samples | None:
         """All points of a patch that has finitely many, else None."""
         return None
@@ -238,6 +243,11 @@ class DerivedPatch(Patch):
 @dataclass(frozen=True)
 class FlippedPatch(DerivedPatch):
     """A patch seen from the other side: the boundary of a hole."""
+
+    @property
+    def bounds(self) -> FloatArray | None:
+        """As the base."""
+        return self.base.bounds
 
     @property
     def atoms(self) -> Samples | None:

@@ -95,6 +95,11 @@ class RestrictedPatch(DerivedPatch):
         return float(self.keep(points, normals).mean()) if len(points) else 0.0
 
     @property
+    def bounds(self) -> FloatArray | None:
+        """As the base."""
+        return self.base.bounds
+
+    @property
     def measure(self) -> float:
         """The kept share of the base's measure."""
         return self.base.measure * self._fraction

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,13 +131,19 @@ class Grams:
         known = conditions(triangles / xp.where(roots > 0.0, roots, 1.0))
         good = [number for number in range(count) if definite[number] and known[number] >= _CONDITIONED]
         poor = sorted(set(range(count)) - set(good))
-        found: list[tuple[Factor, list[int]]] = [(self._rotated(system.taken([n])), [n]) for n in poor]
+        found: list[tuple[Factor, list[int]]] = []
+        for number, one in ((n, system.taken([n])) for n in poor):
+            has_digits = definite[number] and known[number] >= math.sqrt(sys.float_info.epsilon)
+            twice = _twice(triangles[number], equation[number], one.rows[0]) if has_digits else None
+            rest = gram[number : number + 1, own:, own:], sizes[number : number + 1, own:], one.heavy
+            found.append((self._rotated(one) if twice is None else _bordered(*twice, *rest), [number]))
         if good:
             which = slice(None) if not poor else good
             gram, sizes, heavy = gram[which], sizes[which][:, own:], system.heavy[which]
             # Every triangle stays in the order in which LAPACK wants it.
-            triangles = transposed(transposed(triangles)[which])
-            found.append((_bordered(triangles, gram[:, :, own:], sizes, heavy), good))
+            kept = transposed(transposed(triangles)[which])
+            coupling = triangular(kept, gram[:, :own, own:], trans=True)
+            found.append((_bordered(kept, coupling, gram[:, own:, own:], sizes, heavy), good))
         return found
 
     def _rotated(self, system: LeafSystem) -> Rotated:
@@ -288,11 +296,30 @@ def _condition(columns: Array, rows: Array, own: int) -> float:
     return float(lapack.dtrcon(np.triu(columns[:own, :own]) / sizes)[0])
 
 
-def _bordered(triangles: Array, beside: Array, sizes: Array, heavy: Array) -> Factor:
-    """Return the factors of leaves from triangles, the columns of their Gram matrices beside these, and heavy rows."""
+def _twice(triangle: Array, equation: Array, rows: Array) -> tuple[Array, Array] | None:
+    """Return triangle and coupling from the Gram matrix of columns that a first triangle made nearly orthogonal.
+
+    Two Gram matrices have nearly the digits of rotations. None where the first triangle had no digits.
+
+    >>> triangle, coupling = _twice(
+    ...     np.array([[1.0, 1.0], [0.0, 1.001e-6]]), np.empty((0, 2)), np.array([[1.0, 1.0, 1.0], [0.0, 1e-6, 2.0]])
+    ... )
+    >>> np.abs(triangle).round(9).tolist(), coupling.round(9).tolist()
+    ([[[1.0, 1.0], [0.0, 1e-06]]], [[[1.0], [2.0]]])
+    """
+    own = len(triangle)
+    turned = triangular(triangle[None], transposed(library(rows).concat([equation, rows[:, :own]])[None]), trans=True)
+    second, (definite,) = cholesky(turned @ transposed(turned))
+    if not definite or conditions(second)[0] < _CONDITIONED:
+        return None
+    coupling = triangular(second, turned[:, :, len(equation) :] @ rows[None, :, own:], trans=True)
+    return _ordered(second @ triangle), coupling
+
+
+def _bordered(triangles: Array, coupling: Array, rest: Array, sizes: Array, heavy: Array) -> Factor:
+    """Return the factors of leaves: from triangles, couplings, the rest of their Gram matrices, and heavy rows."""
     count, own, _ = triangles.shape
-    coupling = triangular(triangles, beside[:, :own], trans=True)
-    front = beside[:, own:] - transposed(coupling) @ coupling
+    front = rest - transposed(coupling) @ coupling
     more = heavy.shape[1]
     if not more:
         return Factor(triangles, coupling, Front(front, sizes))
@@ -305,3 +332,8 @@ def _bordered(triangles: Array, beside: Array, sizes: Array, heavy: Array) -> Fa
     whole[:, :own, :own], whole[:, :own, own:], whole[:, own:, own:] = triangles, border, transposed(lower)
     left = Front(front + transposed(last) @ last, sizes + (last * last).sum(axis=1))
     return Bordered(whole, xp.concat([coupling, last], axis=1), left, more)
+
+
+def _ordered(triangles: Array) -> Array:
+    """Return triangles in the order in which LAPACK wants them."""
+    return transposed(np.ascontiguousarray(transposed(triangles))) if isinstance(triangles, np.ndarray) else triangles

@@ -197,7 +197,8 @@ class Between:
         fits = self._curve.at(value)
         nearest = min(self.kept, key=lambda own: abs(own.value - value)).found
         layouts = old.fit_layout.restated(problem), old.better_layout.restated(problem)
-        found = Comparison(fits[0], layouts[0], fits[1], layouts[1], 0.0, nearest.sensitivity, old.extrapolation)
+        found = replace(old, fit=fits[0], fit_layout=layouts[0], better=fits[1], better_layout=layouts[1])
+        found = replace(found, sensitivity=nearest.sensitivity)
         loop, made = self._judged(found, self._overlay.distances(*fits))
         if not made.estimate <= self.goal:
             return None

@@ -36,6 +36,7 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import Clash, clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.kinks import kink_in
 from pibls.wellposed.net_sources import imbalance
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_at, sensitivity_of
 from pibls.wellposed.stability import unbounded_growth
@@ -65,7 +66,7 @@ def solve_by_cells(
             common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
             if assume_well_posed:
                 return solve_cells_nonlinear(problem, tol, budget, **common)
-            common |= {"diagnose": partial(_nonlinear_flaw, tol, budget, seed), "early": True}
+            common |= {"diagnose": _kinked, "early": partial(_nonlinear_flaw, tol, budget, seed)}
             solve: Callable[..., Solution] = partial(solve_cells_nonlinear, **common)
             return (
                 _unbalanced(problem, tol, budget, solve)
@@ -106,7 +107,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 def _unbalanced(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
     """If sources and fluxes of a nonlinear problem do not balance, return a quick solution that says so; else None."""
     lost = imbalance(problem, tol, lambda: start_of(problem, max(tol, PLAIN)))
-    return solve(problem, tol, budget.part(most=GLANCE), diagnose=lambda *_: (lost, "")) if lost else None
+    return solve(problem, tol, budget.part(most=GLANCE), early=lambda *_: (lost, "")) if lost else None
 
 
 def _overdetermined(problem: Problem, tol: float, budget: Budget, solve: Callable[..., Solution]) -> Solution | None:
@@ -214,6 +215,11 @@ def _nonlinear_flaw(tol: float, budget: Budget, seed: int, solution: Solution, _
         return "", ""
     budget.spend(found.operations)
     return found.in_words() if found.is_unseen or found.is_unstable else "", ""
+
+
+def _kinked(_: Solution, loop: Loop) -> tuple[str, str]:
+    """Say where a solution jumps from one root of a nonlinear equation to another."""
+    return "" if loop.reported is None else kink_in(loop.reported), ""
 
 
 def flaw_of(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:

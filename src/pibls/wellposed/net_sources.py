@@ -2,8 +2,8 @@
 
 Where conditions prescribe F·n on all of the boundary, the integral of G(u) is known: that of f, less what flows out. If
 G has one sign for all u, as eᵘ and 1 + u² have, that number must have it, too. The same holds of sums of equations in
-which G cancels, as what one species loses another gains. No iteration shows the contradiction: it runs away, or finds a
-compromise.
+which G cancels, as what one species loses another gains. Where values are given, F·n may still be bounded, as the pull
+of a soap film is. No iteration shows the contradiction: it runs away, or finds a compromise.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from pibls.cells.iterate import MOST_STEPS
 from pibls.cells.linear import Start
 from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem import Across, Form, OnPart, Opposite, Problem
+from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
 from pibls.problem.lowered_equations import lowered
@@ -26,15 +27,17 @@ from pibls.problem.printing import text
 from pibls.problem.statements import just_inside
 from pibls.problem.symbols import Field, normal
 from pibls.quadrature.roots import CLOSE
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 from pibls.wellposed.compatibility import (
     SAMPLES,
+    Slot,
     boundary_rules,
     given_on_parts,
     halved,
     incompatibility,
-    linear_rows,
     slots_of,
+    tangent_rows,
 )
 
 
@@ -66,7 +69,7 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     if (
         others
         or any(s.form.source_function.constant != 0.0 for s in opposite)
-        or any(not s.form.is_linear or s.targets is not None for s in given)
+        or any(s.targets is not None for s in given)
     ):
         return ""
     try:
@@ -121,14 +124,15 @@ def _separated(written: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr, 
             (symbol, count) = others.variable_count[0]
             flux += factor * normal(symbol) * others.expr.diff(symbol, count - 1)
             rest -= term
-    # A divergence may be written out: a(u) u_xx + a'(u) u_x².
+    # A divergence may be written out: a(u) u_xx + a'(u) u_x², or a(u_x) u_xx.
     rest = sp.expand(rest)
     for second in (
         own for own in rest.atoms(sp.Derivative) if isinstance(own.expr, Field) and own.derivative_count == 2
     ):
         symbol, own = second.variables[0], second.expr
-        along = rest.coeff(second) * own.diff(symbol)
-        if set(second.variables) == {symbol} and not along.atoms(sp.Derivative) - {own.diff(symbol)}:
+        slope, factor = own.diff(symbol), rest.coeff(second)
+        along = sp.integrate(factor, slope) if factor.is_polynomial(slope) else factor * slope
+        if set(second.variables) == {symbol} and not along.atoms(sp.Derivative) - {slope}:
             flux, rest = flux + normal(symbol) * along, sp.expand(rest - along.diff(symbol))
     return flux, rest
 
@@ -155,23 +159,29 @@ def _told(problem: Problem, net: _NetSource, tol: float, start: Callable[[], Sta
         parts = layout.parts_of(leaves(tree))
         made = np.concatenate([part.integrals * net.source(part.points) for part in parts])
         rules = boundary_rules(parts)
-        out = [_flowing(problem, net, place, *rule) for place, rule in rules.items()]
+        out = [own for place, rule in rules.items() if (own := _flowing(problem, net, place, *rule)) is not None]
         covered = sum(float(rule[-1].sum()) for rule in rules.values())
-        # Where nothing is given, anything may flow; where two places overlap, it would count twice.
-        if any(own is None for own in out) or abs(covered - whole) > PLAIN * whole:
+        # Where nothing is given, anything may flow unless F is bounded; where two places overlap, it would count twice.
+        if len(out) < len(rules) or abs(covered - whole) > PLAIN * whole:
             return ""
-        through = np.concatenate([np.zeros(0), *(own for own in out if own is not None)])
-        size = float(np.abs(made).sum() + np.abs(through).sum())
-        left.append((float(made.sum()), float(through.sum())))
-        gap, least = left[-1][0] - left[-1][1], min(tol, PLAIN) * size
-        # Of the sign that G has, the sum of G must be; where G is never zero, nor is its sum.
-        possible = net.sign * gap > CLOSE * size if net.is_strict else net.sign * gap >= -least
-        if possible if net.sign else abs(gap) <= least:
+        least, most = np.concatenate([np.zeros((2, 0)), *out], axis=1)
+        size = float(np.abs(made).sum() + np.maximum(np.abs(least), np.abs(most)).sum())
+        left.append((float(made.sum()), float(least.sum()), float(most.sum())))
+        if _is_possible(net, *left[-1], size, min(tol, PLAIN) * size):
             return ""
-    (before, _), (total, out_of) = left
+    (before, *_), (total, *out_of) = left
     if abs(total - before) > SLIGHT * abs(total):
         return ""
-    return _in_words(net, total, out_of)
+    return _in_words(net, total, *out_of)
+
+
+def _is_possible(net: _NetSource, made: float, least: float, most: float, size: float, error: float) -> bool:
+    """Tell whether the integral of G may equal the source less the flux."""
+    if not net.sign:
+        return made - most <= error and made - least >= -error
+    # Of the sign that G has, the integral of G must be; where G is never zero, nor is its integral.
+    gap = max(net.sign * (made - most), net.sign * (made - least))
+    return gap > CLOSE * size if net.is_strict else gap >= -error
 
 
 def _passes(problem: Problem, net: _NetSource) -> bool:
@@ -190,39 +200,61 @@ def _passes(problem: Problem, net: _NetSource) -> bool:
     return True
 
 
-def _in_words(net: _NetSource, made: float, out: float) -> str:
+def _in_words(net: _NetSource, made: float, least: float, most: float) -> str:
     words = f"The equations and conditions contradict each other: in {net.name}, "
     fields = ", ".join(sorted({call.label for call in net.kept.atoms(Field)}))
     has = f"{text(net.kept)} is {'' if net.is_strict else 'not '}"
     has += ("positive", "negative")[(net.sign < 0) == net.is_strict]
-    sources = f"the source adds up to {made:.6g}, and by the conditions {out:.6g} flows out"
+    sources = f"the source adds up to {made:.6g}, and "
+    if most - least > CLOSE * max(abs(least), abs(most)):
+        sources += f"between {least:.6g} and {most:.6g} flows out, whatever slopes are"
+        must = f"{made - most:.6g} to {made - least:.6g}"
+    else:
+        sources += f"by the conditions {most:.6g} flows out"
+        must = f"{made - most:.6g}"
     if not net.sign:
         return f"{words}{sources}. Check signs and values."
-    return f"{words}{has} for every {fields}, and its integral must be {made - out:.6g}: {sources}. Check the signs."
+    return f"{words}{has} for every {fields}, and its integral must be {must}: {sources}. Check the signs."
 
 
 def _flowing(
     problem: Problem, net: _NetSource, place: OnPart, X: FloatArray, normals: FloatArray, weights: FloatArray
 ) -> FloatArray | None:
-    """Return the flux out at points of a place; None where the conditions there do not determine it.
+    """Return the least and the most that flows out at points of a place; None where no number bounds it.
 
-    They do where it is the same for all states that meet them.
+    They are the same where the flux is, for all states that meet the conditions there. Where it is not, it may still
+    tend to a number as slopes along the normal grow, as that of a soap film does.
     """
     given = given_on_parts(problem)
     own = [(term.field, term.multi_index) for term in net.flux.terms]
     slots = sorted({*own, *slots_of(s.form for s in given)})
-    rows, values = linear_rows(given, place, X, normals, slots)
-    inverse, rng, found, scale = np.linalg.pinv(rows), np.random.default_rng(0), [], 0.0
-    for _ in range(SAMPLES):
-        state = rng.standard_normal((len(X), len(slots)))
-        missed = np.einsum("pcs,ps->pc", rows, state) - values
-        for meets in (False, True):
-            at = state - meets * np.einsum("psc,pc->ps", inverse, missed)
-            flow = net.flux.residual_at(X, normals, [at[:, slots.index(slot)] for slot in own])
-            if not np.isfinite(flow).all():
-                return None
-            scale = max(scale, float(np.abs(flow).max()))
-        found.append(flow)
-    if max(float(np.abs(other - found[0]).max()) for other in found) > CLOSE * scale:
-        return None
-    return np.asarray(weights * np.where(np.abs(found[0]) > CLOSE * scale, found[0], 0.0))
+    rng = np.random.default_rng(0)
+    steep = np.stack([normals @ np.array(index) * (sum(index) == 1) for _, index in slots], axis=1)
+
+    def flow(size: float, *, meets: bool = True) -> FloatArray:
+        at = rng.standard_normal((len(X), len(slots))) + size * steep
+        at = _meeting(given, place, X, normals, slots, at) if meets else at
+        return net.flux.residual_at(X, normals, [at[:, slots.index(slot)] for slot in own])
+
+    found = np.array([flow(0.0) for _ in range(SAMPLES)])
+    scale = float(np.abs([*found, *(flow(0.0, meets=False) for _ in range(SAMPLES))]).max())
+    if not np.ptp(found, axis=0).max() <= CLOSE * scale:
+        with np.errstate(over="ignore", invalid="ignore"):
+            near, far = (np.array([flow(-size), flow(size)]) for size in (1.0 / CLOSE, 1.0 / CLOSE**2))
+        if not np.abs(far - near).max() <= PLAIN * scale:
+            return None
+        found = np.concatenate([found, far])
+    found = np.where(np.abs(found) > CLOSE * scale, found, 0.0)
+    return np.asarray(weights * [found.min(axis=0), found.max(axis=0)])
+
+
+def _meeting(
+    given: Sequence[Statement], place: OnPart, X: FloatArray, normals: FloatArray, slots: Sequence[Slot], at: FloatArray
+) -> FloatArray:
+    """Return the states nearest to some that meet conditions at points of a place; NaN where none is found."""
+    for _ in range(MOST_STEPS):
+        rows, missed = tangent_rows(given, place, X, normals, slots, at)
+        if np.all(np.abs(missed) <= SMALLEST * (1.0 + np.einsum("pcs,ps->pc", np.abs(rows), np.abs(at)))):
+            return at
+        at = at - np.einsum("psc,pc->ps", np.linalg.pinv(rows), missed)
+    return np.full_like(at, np.nan)
