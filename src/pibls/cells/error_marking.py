@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +20,22 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
 
-__all__ = ["ErrorMarking", "Mark", "Splits", "cuts_along"]
+__all__ = ["ErrorMarking", "Mark", "Option", "Splits", "cuts_along"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
+
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
 _LEVELS = 3  # of splits towards a singular landmark in cells that are split anyway; one less elsewhere
+
+
+class Option(NamedTuple):
+    """Cells that meet an error: which ones are split, how many there are then, and how many times the functions."""
+
+    splits: Splits
+    cells: int
+    growth: float
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
@@ -90,26 +100,22 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         return float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT)))
 
-    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float, share: float) -> tuple[int, Splits]:
-        """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
+    def options(self, fit: Fit, sizes: FloatArray, goal: float) -> dict[int, Option]:
+        """Return the cells that meet an error, if they become richer by some degrees.
 
-        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
-        solution with kept factors grows with the square of the functions of a cell, and that of factors with the third
-        power; these had a ``share`` of the work so far.
+        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split.
         """
         tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
         errors, falls = self.errors(fit, sizes)
-        found: list[tuple[float, int, Splits]] = []
+        found = {}
         for more in range(0, highest_degree(d) - degree + 1, 2):
             left = errors * falls ** (more / self._quarter)
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
             splits = {part.cell: self.cuts(part.cell, tails[part], True) for part in parts if part.cell.is_divisible}
             cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
-            if more or splits:
-                growth = math.comb(degree + more + d, d) / math.comb(degree + d, d)
-                found.append((cells * growth**2 * (1.0 - share + share * growth), more, splits))
-        return min(found, key=lambda own: own[0])[1:] if found else (0, self.splits(fit, sizes)[0])
+            found[more] = Option(splits, cells, math.comb(degree + more + d, d) / math.comb(degree + d, d))
+        return found
 
     def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:
         """Return the share of the squared roughness in cells that a finer tree splits."""
