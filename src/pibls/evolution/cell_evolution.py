@@ -58,7 +58,7 @@ class CellEvolution:
     budget: Budget
     course: Course[ComparedRuns]
     _gaps: list[float] = field(default_factory=list)
-    _excess: float = 1.0  # how much larger the error of the last solution was than coefficients and steps tell
+    _ratios: list[float] = field(default_factory=list)  # of errors to what coefficients and steps told
     _known: dict[CellRun, RunModes] = field(default_factory=dict)  # the main modes of solutions
     _needed: set[Cell] = field(default_factory=set)  # boxes that are divided whatever the solution is
 
@@ -100,12 +100,12 @@ class CellEvolution:
         gap = float(gaps.max())
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
-        self._excess = self._exceeded(here, gaps)
+        self._ratios.append(self._ratio(here, gaps))
         late = _left_in_time(here, better, gap)
         estimate = (gap if richer else extrapolated(gap, fall, FALLS)) + late
         if estimate <= self.tol:
             return ComparedRuns(here, better, estimate)
-        left = min(self._left() + late, self._foreseen(better, here, gaps))
+        left = min(self._left() + late, self._foreseen(better, self._multiple, gaps))
         if left <= self.tol:
             return ComparedRuns(better, here, left)
         return self._vouched(better) or ComparedRuns(here, better, estimate, left)
@@ -127,20 +127,27 @@ class CellEvolution:
                 found.append((CellStages(self.resolvent, layout, root, self.budget, tol), breaks))
         return found
 
-    def _exceeded(self, run: CellRun, gaps: FloatArray) -> float:
-        """Return how much larger the error of a solution is than its coefficients and steps tell."""
+    @property
+    def _multiple(self) -> float:
+        """The ratio of an error to what coefficients and steps tell: one for a single solution, unless it was more."""
+        last = max(self._ratios[-1], 1.0)
+        return min(last, max(self._ratios[-2:]) / MOST) if len(self._ratios) > 1 else last
+
+    def _ratio(self, run: CellRun, gaps: FloatArray) -> float:
+        """Return the error of a solution, relative to what its coefficients and steps tell."""
         modes = self._modes(run)
         expected = modes.expected + run.drift
-        return max(float(gaps[modes.told].max()) / expected, 1.0) if expected > 0.0 else 1.0
+        return float(gaps[modes.told].max()) / expected if expected > 0.0 else 1.0
 
-    def _foreseen(self, better: CellRun, other: CellRun, gaps: FloatArray) -> float:
+    def _foreseen(self, better: CellRun, ratio: float, gaps: FloatArray) -> float:
         """Return the error of the better one of two solutions, as its coefficients and steps tell.
 
-        If those of the other solution told too little, these do so, too. One comparison vouches for two digits. Fields
-        that are almost zero are errors.
+        If those of the other solution told too little, these do so, too; if those of two solutions told too much, these
+        are taken to tell half as much too much. One comparison vouches for two digits. Fields that are almost zero are
+        errors.
         """
-        modes, excess = self._modes(better), self._exceeded(other, gaps)
-        return max(excess * (modes.expected + better.drift), modes.rest, SLIGHT * float(gaps.max()))
+        modes = self._modes(better)
+        return max(ratio * (modes.expected + better.drift), modes.rest, SLIGHT * float(gaps.max()))
 
     def _vouched(self, better: CellRun) -> ComparedRuns | None:
         """Compare a solution that promises to be accurate enough with one by cells of two degrees less.
@@ -152,7 +159,8 @@ class CellEvolution:
         poorer = along(better.plan(FALLS, -2))
         if poorer.ended:
             return None
-        left = self._foreseen(better, poorer, apart(poorer, better))
+        gaps = apart(poorer, better)
+        left = self._foreseen(better, max(self._ratio(poorer, gaps), 1.0), gaps)
         return ComparedRuns(better, poorer, left) if left <= self.tol else None
 
     def _finer(self, here: CellRun) -> Finer:
@@ -160,7 +168,7 @@ class CellEvolution:
 
         Every group of equal steps has a tree of its own, whose cells are united where the solution needs no more.
         """
-        goal = MOST * self.tol / self._excess
+        goal = MOST * self.tol / max([1.0, *self._ratios[-1:]])
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         fall = min(self.tol / max(last, self.tol), 1.0)
         return self._modes(here).finer(goal, here.share_of_factors, fall, self._needed)
