@@ -405,6 +405,15 @@ def test_trees_follow_a_spot_that_spreads(tmp_path):
     assert solution.plot(at={t: 0.1}, cells=True) is not None
 
 
+def test_two_comparisons_tell_how_far_coefficients_are_off():
+    made, found = stages(heat(), 9, 0), []
+    search = CellEvolution(made.resolvent, 1e-6, 0, made.budget, Course(made.budget, TREES, lambda *_: None))
+    for ratio in (0.1, 0.2, 3.0):
+        search._ratios.append(ratio)
+        found.append(search._multiple)
+    assert found == [1.0, 0.4, 3.0]  # never less than twice of what was seen
+
+
 def test_cells_are_united_if_a_solution_needs_no_more():
     made, sizes = stages(heat(), 9, 2), np.ones(1)
 
