@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,6 +45,9 @@ class ErrorMarking:
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
     _decay: tuple[Fit | None, Decay | None] = (None, None)
+    _total: tuple[float, int] = (0.0, sys.maxsize)  # roughness of the last solution, and its number of parts
+    # Whether roughness fell since the tree before, but by less than half of what it does where solutions are smooth.
+    _falls_slowly: bool = False
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
@@ -61,7 +65,8 @@ class ErrorMarking:
         """
         tails = self.rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        smooth = dict(zip(fit.parts, self._parts_not_singular(fit).tolist(), strict=True))
+        at_edges = self.decay(fit).smooth if self._falls_slowly else self._parts_not_singular(fit)
+        smooth = dict(zip(fit.parts, at_edges.tolist(), strict=True))
         chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
         splits: Splits = {}
         wanted = held = 0.0
@@ -121,6 +126,11 @@ class ErrorMarking:
         """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():
             found = (self.decay(fit).rough * (shares_of(self.layout, fit) / sizes)[:, :, None]).max(axis=1)
+            if self._known[0] is not fit:
+                now, (before, cells) = float(np.linalg.norm(found)), self._total
+                least = (cells / len(found)) ** (MOST * self.layout.reference.degree / self.layout.reference.dimension)
+                self._falls_slowly = cells < len(found) and now > least * before
+                self._total = now, len(found)
             self._known = fit, sizes.tobytes(), dict(zip(fit.parts, found, strict=True))
         return self._known[2]
 
