@@ -239,7 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default=None, help="a torch device, such as cuda")
     parser.add_argument("--processes", type=int, default=None, help="workers of a local Dask cluster")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of BLAS, without processes")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="cores to use, without processes")
     parser.add_argument("--seconds", type=float, default=120.0, help="for each kind")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--name", default=None, help="of the machine, in tables and plots")
@@ -252,6 +252,8 @@ def main() -> None:
         draw(results("scale").rows, options.draw)
         return
     options.csv.parent.mkdir(parents=True, exist_ok=True)
+    if not options.processes and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     limit = nullcontext() if options.processes else blas_threads(options.threads)
     with clients(options.processes) as client, limit:
         for row in runs(options, client):

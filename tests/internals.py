@@ -5,6 +5,7 @@ from typing import Any
 
 # Names by the module that has them.
 NAMES = {
+    "pibls.cells.coarsening": "coarsened divided",
     "pibls.cells.cluster": "ClusterSolver ClusterWorkers",
     "pibls.cells.coarse": "CoarseAttempts",
     "pibls.cells.contours": "contours",
@@ -26,6 +27,7 @@ NAMES = {
     "pibls.cells.newton": "solve_cells_nonlinear",
     "pibls.cells.outcome": "field_sizes network_of",
     "pibls.cells.parts": "part_values",
+    "pibls.cells.overlay": "distances",
     "pibls.cells.prepared_tree": "PreparedTree",
     "pibls.cells.rows": "Rows",
     "pibls.cells.sharing": "Sharing",
@@ -42,7 +44,8 @@ NAMES = {
     "pibls.cli.sources": "complete zoo",
     "pibls.cli.zoo": "kinds starter",
     "pibls.evolution.basis": "QuadratureRule compressed",
-    "pibls.evolution.cell_evolution": "CellEvolution RunModes",
+    "pibls.evolution.cell_evolution": "CellEvolution",
+    "pibls.evolution.run_modes": "RunModes cheapest",
     "pibls.evolution.cell_run": "along follow shortened",
     "pibls.refinement": "Course",
     "pibls.refinement.patience": "TREES",

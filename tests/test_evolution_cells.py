@@ -17,8 +17,12 @@ from internals import (
     Rotations,
     RunModes,
     along,
+    cheapest,
+    coarsened,
     data_nodes,
     data_weights,
+    distances,
+    divided,
     draw_reference,
     find_resolvent,
     follow,
@@ -28,6 +32,7 @@ from internals import (
 )
 from pibls.budget import Budget
 from pibls.errors import FeatureError
+from pibls.evolution import evolve
 
 x, y, t = pb.coordinates("x y t")
 u, v, p = (pb.field(name, x, y, t) for name in "uvp")
@@ -247,9 +252,10 @@ def test_a_field_that_stays_zero_is_not_what_cells_resolve():
         [walls, pb.Dirichlet(v, 0, on=square.top | square.bottom), *starts],
         exact,
     )
-    modes = RunModes.of(along(stages(still, 9, 0), np.linspace(0.0, 1.0, 5)))
-    assert len(modes.sizes) == 2  # one mode of each of the two fields that are not zero
-    assert modes.smooth.all()
+    modes = RunModes.of(along([(stages(still, 9, 0), np.linspace(0.0, 1.0, 5))]))
+    (own,) = modes.legs
+    assert len(own.sizes) == 2  # one mode of each of the two fields that are not zero
+    assert own.smooth.all()
     assert modes.told.tolist() == [label != "v" for label in still.field_names]
     assert 0.0 < modes.rest < 0.1
 
@@ -258,12 +264,12 @@ def test_a_slightly_poorer_solution_vouches_for_one_that_promises_enough():
     def vouched(degree: int, tol: float):
         made = stages(cavity(), degree, 0)
         search = CellEvolution(made.resolvent, tol, 0, made.budget, Course(made.budget, TREES, lambda *_: None))
-        better = along(made, np.linspace(0.0, 1.0, 25))
+        better = along([(made, np.linspace(0.0, 1.0, 25))])
         return better, search._vouched(better)
 
     better, found = vouched(17, 1e-4)
     assert found.run is better
-    assert found.better.stages.layout.reference.degree == 15
+    assert found.better.largest.layout.reference.degree == 15
     solution = pb.solve(cavity(), tol=1e-8, time="lines")
     X = solution.problem.domain.sample(400, seed=5)
     zero = (0, 0, 0)
@@ -371,6 +377,65 @@ def test_a_solution_is_saved_and_opened(tmp_path):
     assert again.integral(u**2, at=0.1).error > 0
 
 
+def spreading() -> pb.Problem:
+    """Return heat from a spot that spreads to twelve times its width."""
+    spread = sp.Rational(1, 1600) + t / 25
+    exact = sp.exp(-((x - sp.Rational(1, 10)) ** 2 + (y + sp.Rational(1, 5)) ** 2) / spread) / (1600 * spread)
+    conditions = [pb.Dirichlet(u, exact), pb.Initial(u, exact.subs(t, 0))]
+    domain = pb.Rectangle((x, -1, 1), (y, -1, 1)) * pb.TimeInterval(t, 0, sp.Rational(1, 2))
+    return pb.Problem(sp.Eq(u.diff(t), pb.laplacian(u) / 100), domain, conditions, exact)
+
+
+def test_trees_follow_a_spot_that_spreads(tmp_path):
+    solution = evolve(spreading(), tol=1e-4, budget=2.0)
+    assert solution.status == "converged"
+    assert solution.true_error() < 3e-4
+    first, *_, last = solution.network.legs
+    assert last.space.halves.max() >= 4 * first.space.halves.min()
+    # What is asked of a solution on cells, is asked of one on changing cells.
+    solution.save(tmp_path / "spot.pibls")
+    again, X = pb.load(tmp_path / "spot.pibls"), solution.problem.domain.sample(50, seed=1)
+    assert np.array_equal(again(X), solution(X))
+    low, high = solution.network.boxes(np.asarray(solution.problem.domain.bounds))
+    assert np.prod(high - low, axis=1).sum() == pytest.approx(2.0)
+    around = solution.network.boxes_at(X)
+    assert ((around[..., 0] <= X) & (around[..., 1] >= X)).all()
+    heat = solution.integral(u, at=0.1)
+    assert abs(heat.value - np.pi / 1600) <= 3 * max(heat.error, 1e-4 * np.pi / 1600)
+    assert solution.plot(at={t: 0.1}, cells=True) is not None
+
+
+def test_cells_are_united_if_a_solution_needs_no_more():
+    made, sizes = stages(heat(), 9, 2), np.ones(1)
+
+    def united(start, needed=frozenset()):
+        again = pb.Problem(heat().equations, heat().domain, [pb.Dirichlet(u, 0), pb.Initial(u, start)])
+        own = CellStages(find_resolvent(again), made.layout, made.root, made.budget, 1e-8)
+        return coarsened(made.layout, own.fit(own.initial()[:, 0]), sizes, made.root, 1e-6, needed)
+
+    assert len(leaves(made.root)) == 16
+    assert len(leaves(united(x * y**2))) == 1
+    bent = leaves(united(sp.Abs(x - sp.Rational(1, 3))))
+    assert {cell.size[0] for cell in bent if cell.low[0] < 1 / 3 < cell.high[0]} == {0.25}
+    assert len(bent) < 16
+    needed = refined(made.layout.root, {made.layout.root: [(0, None)]})
+    assert len(leaves(united(x * y**2, divided(needed)))) == 2
+
+
+def test_states_pass_from_tree_to_tree():
+    fine = stages(drum(1.0), 13, 2)
+    coarse = fine.on(fine.layout, fine.layout.trimmed(fine.layout.root))
+    there, missed = coarse.projected(fine, fine.initial())
+    assert missed.max() < 1e-7
+    assert np.allclose(coarse.sizes(there[:, 0]), fine.sizes(fine.initial()[:, 0]), rtol=1e-7)
+    back, _ = fine.projected(coarse, there)
+    gaps, sizes, _ = distances(coarse.layout, coarse.fit(there[:, 0]), fine.layout, fine.fit(back[:, 0]))
+    assert gaps.max() < 1e-7 * sizes.max()
+    # The distance is known as well where the second tree is the coarser one.
+    gaps, sizes, _ = distances(fine.layout, fine.fit(2.0 * back[:, 0]), coarse.layout, coarse.fit(there[:, 0]))
+    assert gaps == pytest.approx(sizes, rel=1e-6)
+
+
 def test_quantities_and_derivatives_of_a_solution():
     solution = pb.solve(heat(), tol=1e-6)
     decayed = np.exp(-0.5 * np.pi**2 * 0.2)
@@ -430,7 +495,7 @@ def test_the_better_one_of_two_solutions_is_returned_when_the_budget_ends():
 
     conditions, exact = [pb.Dirichlet(u, 0), pb.Initial(u, 1)], pb.data("cooled", cooled, x, y, t)
     equation, domain = sp.Eq(u.diff(t), pb.laplacian(u)), square * pb.TimeInterval(t, 0, 0.1)
-    solution = pb.solve(pb.Problem(equation, domain, conditions, exact), tol=1e-4, budget=0.25, time="lines")
+    solution = pb.solve(pb.Problem(equation, domain, conditions, exact), tol=1e-4, budget=0.4, time="lines")
     assert solution.status == "stalled"
     assert solution.diagnostics.settings["cells"] > solution.diagnostics.stages[-1].cells
     assert solution.error_estimate < solution.diagnostics.stages[-1].estimate
@@ -442,7 +507,7 @@ def test_longer_steps_wait_until_their_factors_pay():
     equation, domain = sp.Eq(u.diff(t), pb.laplacian(u) / 10), square * pb.TimeInterval(t, 0, 1)
     made = stages(pb.Problem(equation, domain, [*conditions, pb.Initial(u, 1)]), 13, 2)
     made.tol = 1e-3
-    lengths = np.diff(follow(made, 0.1).breaks).round(9)
+    lengths = np.diff(follow([(made, made.resolvent.limits[1])], 0.1).breaks).round(9)
     # While the layer spreads, errors allow ever longer steps; each length has factors of its own.
     assert lengths[-1] > 20 * lengths[0]
     assert len(np.unique(lengths)) <= 5
@@ -453,15 +518,17 @@ def test_the_cheapest_better_cells_are_richer_where_coefficients_fall_and_smalle
     made = stages(heat(), 9, 1)
     problem, marker, sizes = made.resolvent.problem, ErrorMarking(made.layout), np.ones(1)
 
-    def cheapest(start, goal, share=0.0):
+    def best(start, goal, share=0.0):
         again = pb.Problem(problem.equations, problem.domain, [pb.Dirichlet(u, 0), pb.Initial(u, start)])
         own = CellStages(find_resolvent(again), made.layout, made.root, made.budget, 1e-8)
-        return marker.cheapest(own.fit(own.initial()[:, 0]), sizes, goal, share)
+        options = marker.options(own.fit(own.initial()[:, 0]), sizes, goal)
+        more = cheapest([options], [1], share)
+        return more, options[more].splits
 
-    assert cheapest(sp.sin(2 * x + y), 1e-9) == (2, {})
+    assert best(sp.sin(2 * x + y), 1e-9) == (2, {})
     # Factors of richer cells cost more than their products with vectors.
-    assert [cheapest(sp.sin(4 * x + 4 * y), 1e-8, share)[0] for share in (0.0, 1.0)] == [4, 0]
-    more, splits = cheapest(sp.sin(2 * x + y) + sp.Abs(x - sp.Rational(1, 3)), 1e-6)
+    assert [best(sp.sin(4 * x + 4 * y), 1e-8, share)[0] for share in (0.0, 1.0)] == [4, 0]
+    more, splits = best(sp.sin(2 * x + y) + sp.Abs(x - sp.Rational(1, 3)), 1e-6)
     assert more == 0
     assert {float(cell.high[0]) for cell in splits} == {0.5}
     assert {axis for cuts in splits.values() for axis, _ in cuts} == {0}
@@ -500,7 +567,7 @@ def test_a_solution_that_ceases_to_exist_is_not_called_right():
 def test_a_run_that_grows_beyond_all_bounds_ends():
     problem = heat()
     backwards = pb.Problem(sp.Eq(u.diff(t), -pb.laplacian(u)), problem.domain, problem.conditions)
-    run = along(stages(backwards, 9, 1), np.linspace(0.0, 0.25, 100))
+    run = along([(stages(backwards, 9, 1), np.linspace(0.0, 0.25, 100))])
     assert "beyond all bounds" in run.ended
     assert np.isfinite(RunModes.of(run).expected)
 

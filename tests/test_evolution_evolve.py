@@ -300,3 +300,28 @@ def test_a_sudden_start_is_part_of_the_estimate() -> None:
     solution = solved(pb.Problem(sp.Eq(u.diff(t), u.diff(x, 2)), DOMAIN, conditions, exact=known), tol=1e-6)
     assert solution.error_estimate is not None
     assert solution.true_error(20_000) < 3 * solution.error_estimate
+
+
+def test_a_trace_that_steps_cannot_follow_more_accurately_is_not_called_converged():
+    """Steps reach rounding beside a field of size one: the same steps again would agree, and prove nothing."""
+    a, b = pb.field("a", t), pb.field("b", t)
+    tiny = sp.Rational(1, 10**10)
+    problem = pb.Problem(
+        [sp.Eq(a.diff(t), -a), sp.Eq(b.diff(t), -(b**2) / tiny)],
+        pb.TimeInterval(t, 0, 2),
+        [pb.Initial(a, 1), pb.Initial(b, tiny)],
+        exact={a: sp.exp(-t), b: tiny / (1 + t)},
+    )
+    for way in ("lines", None):
+        solution = pb.solve(problem, time=way, progress=False)
+        assert solution.status == ("stalled" if way else "converged")
+        assert solution.true_error() < 3 * solution.error_estimate
+
+
+def test_a_pulse_that_is_nothing_at_first_is_followed():
+    c, when = pb.field("c", t), sp.Rational(37, 10)
+    pulse = sp.sin(t) + sp.exp(-((100 * (t - when)) ** 2))
+    start = [pb.Initial(c, pulse.subs(t, 0)), pb.Initial(c.diff(t), pulse.diff(t).subs(t, 0))]
+    kicked = sp.Eq(c.diff(t, 2) + c, pulse.diff(t, 2) + pulse)
+    solution = pb.solve(pb.Problem(kicked, pb.TimeInterval(t, 0, 10), start, exact=pulse), tol=1e-4, progress=False)
+    assert (solution.status, solution.true_error() < 3e-4) == ("converged", True)

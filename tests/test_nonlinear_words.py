@@ -289,3 +289,43 @@ def test_what_grows_with_slopes_has_no_bound() -> None:
     for flux in (u.diff(x), u.diff(x) / (1 + u.diff(x) ** 2) ** sp.Rational(1, 4)):
         problem = pb.Problem(sp.Eq(pb.div([flux + u.diff(x) ** 3, u.diff(y)]), 9), SQUARE, [pb.Dirichlet(u, 0)])
         assert not imbalance(problem, 1e-4, lambda own=problem: start_of(own, 1e-3))
+
+
+@pytest.mark.parametrize(("more", "words"), [(0, ""), (sp.Rational(1, 1000), "by the conditions 1.001 flows out")])
+def test_a_flux_may_be_given_as_it_is_written(more: sp.Expr, words: str) -> None:
+    """A condition that is not linear determines a flux, too."""
+    k = 1 + u**2
+    out = pb.Condition(sp.Eq(k * pb.normal_derivative(u), -(1 + more) / 4), on=SQUARE.boundary)
+    problem = pb.Problem(sp.Eq(-pb.div([k * own for own in pb.grad(u)]), 1), SQUARE, [out, pb.Mean(u, 0)])
+    told = imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))
+    assert words in told if words else not told
+
+
+def test_a_flux_of_slopes_that_is_written_out_is_known() -> None:
+    wire = pb.Problem(sp.Eq(-(w.diff(x) * (1 + w.diff(x) ** 2)).diff(x), 1), LINE, [pb.Periodic(w, x), pb.Mean(w, 0)])
+    assert "the source adds up to 1, and by the conditions 0 flows out" in imbalance(
+        wire, 1e-6, lambda: start_of(wire, 1e-3)
+    )
+
+
+def test_another_solution_in_time_is_said() -> None:
+    tank = pb.Problem(sp.Eq(c.diff(t) ** 2, 4 * c), pb.TimeInterval(t, 0, 1), [pb.Initial(c, 1)])
+    assert "more than one solution" in pb.solve(tank, progress=False).diagnostics.message
+
+
+def test_a_branch_that_ends_costs_no_more_than_a_few_trees() -> None:
+    """The plate would be pulled in at 39 % of its voltage; on one cell it seems to pass to the other side."""
+    plate = pb.Problem(sp.Eq(pb.laplacian(u), -2 / (1 - u) ** 2), DISK, [pb.Dirichlet(u, 0)])
+    solution = pb.solve(plate, progress=False)
+    assert (solution.status, "branch of solutions ends where 39 %" in solution.diagnostics.message) == (
+        "ill-posed",
+        True,
+    )
+    assert solution.diagnostics.operations < 2e10
+
+
+def test_distances_to_a_disk_are_not_called_impossible() -> None:
+    """The starts come to nothing, which tells little of an equation whose slopes have many roots."""
+    ring = pb.Disk((x, y), (0, 0), 2) - DISK
+    steep = pb.Problem(sp.Eq(u.diff(x) ** 2 + u.diff(y) ** 2, 1), ring, [pb.Dirichlet(u, 0, on=DISK.boundary)])
+    assert pb.solve(steep, tol=1e-3, budget=2.0, progress=False).status != "ill-posed"

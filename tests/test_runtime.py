@@ -7,7 +7,9 @@ import os
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
+import pibls as pb
 from pibls import runtime
 from pibls.errors import ResourceError
 
@@ -145,3 +147,28 @@ def test_threads_keep_the_order_and_the_context(cores):
     with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
         runtime.mapped(mean, [[1.0, 2.0], [3.0, 4.0]], cores)
     assert runtime.mapped(sum, [[1, 2], [3], []], cores) == [3, 3, 0]
+
+
+def test_threads_have_lapack_to_themselves():
+    def threads(_):
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    assert runtime.mapped(threads, [1, 2, 3], 3) == [{1}] * 3
+
+
+def test_workers_that_share_a_machine_use_one_core(monkeypatch):
+    seen = []
+
+    def mapped(work, stacks, cores):
+        seen.append(cores)
+        return [work(own) for own in stacks]
+
+    monkeypatch.setattr(runtime, "available_cores", lambda: 8)
+    monkeypatch.setattr(runtime.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("pibls.cells.batches.mapped", mapped)
+    monkeypatch.setattr("pibls.cells.batches.LONG", 0.0)
+    pb.solve(pb.problems.poisson())
+    assert max(seen) > 1
+    seen.clear()
+    pb.sweep(pb.problems.poisson(), seed=[0], executor=1)
+    assert set(seen) == {1}

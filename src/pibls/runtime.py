@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from pibls.errors import ResourceError
 from pibls.limits import RESOURCE, room
 
 __all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "core_quota", "format_bytes", "free_cores"]
-__all__ += ["is_dask", "mapped", "require_memory", "seldom_collected"]
+__all__ += ["is_dask", "mapped", "one_core", "require_memory", "seldom_collected"]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -44,6 +45,7 @@ _ALWAYS_THERE = 16 * 2**20
 _SELDOM = 20_000
 # Load, per core of the machine, from which on other programs are taken to be waiting.
 _CROWDED = 1.25
+_ALONE: ContextVar[bool] = ContextVar("alone", default=False)  # whether other workers have the other cores
 
 
 def available_cores() -> int:
@@ -63,6 +65,8 @@ def free_cores() -> int:
 
     Threads of LAPACK wait for each other; one that is kept waiting by another program holds up all.
     """
+    if _ALONE.get():
+        return 1
     cores, machine = available_cores(), os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return cores if load <= _CROWDED * machine else max(1, int(cores * machine / load))
@@ -138,8 +142,26 @@ def blas_threads(most: int | None = None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep all that the block does on one core, for workers that share a machine with others like them.
+
+    >>> with one_core():
+    ...     free_cores()
+    1
+    """
+    token = _ALONE.set(True)
+    try:
+        with blas_threads(1):
+            yield
+    finally:
+        _ALONE.reset(token)
+
+
 def mapped(function: Callable[[Item], Found], items: Sequence[Item], cores: int) -> list[Found]:
     """Return the values of a function, computed by as many threads as there are cores; LAPACK runs beside Python.
+
+    Each thread has LAPACK to itself: threads of its own would have to share the cores with all others.
 
     >>> mapped(abs, [-1, 2, -3], cores=2)
     [1, 2, 3]
@@ -147,7 +169,7 @@ def mapped(function: Callable[[Item], Found], items: Sequence[Item], cores: int)
     if min(cores, len(items)) < 2:
         return [function(item) for item in items]
     contexts = [contextvars.copy_context() for _ in items]
-    with ThreadPoolExecutor(min(cores, len(items))) as pool:
+    with blas_threads(1), ThreadPoolExecutor(min(cores, len(items))) as pool:
         return list(pool.map(lambda own, item: own.run(function, item), contexts, items))
 
 

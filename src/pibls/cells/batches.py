@@ -98,43 +98,44 @@ class Factors:
         batches = []
         self._factorise(dict.fromkeys(branch.system for branch in branches if branch.system is not None))
         placed = [(branch, branch.system.factored) for branch in branches if branch.system is not None]
-        for some, factored in _grouped(placed, lambda own: (id(own.factor), own.number)):
-            own = factored[0].taken([one.number for one in factored])
-            for k, branch in enumerate(some):
+        for group, members in _grouped(placed, lambda member: (id(member.factor), member.number)):
+            stack = members[0].taken([member.number for member in members])
+            for k, branch in enumerate(group):
                 assert branch.system is not None
-                branch.system.place(own.member(min(k, own.count - 1)))
-            batch = Batch.of(some, own.factor, own.system, self.elimination.device)
+                branch.system.place(stack.member(min(k, stack.system.count - 1)))
+            batch = Batch.of(group, stack.factor, stack.system, self.elimination.device)
             batches.append(batch)
             scales = batch.weights[:, None] * batch.units
-            for k, scale in enumerate(to_host(scales)):
-                tokens[some[k]] = self._token((some[k].system, scale.tobytes(), some[k].shift.tobytes()), before)
-            first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
+            for branch, scale in zip(group, to_host(scales), strict=True):
+                tokens[branch] = self._token((branch.system, scale.tobytes(), branch.shift.tobytes()), before)
+            first = {tokens[branch]: k for k, branch in reversed(list(enumerate(group)))}
             which = list(first.values())
-            front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
-            moved = self.elimination.scaled(front, scales[which])
+            front = stack.factor.front if stack.system.count == 1 else stack.factor.front.taken(which)
+            front = self.elimination.scaled(front, scales[which])
             if batch.shifts.shape[1]:
-                moved = self.elimination.shifted(moved, batch.shifts[which])
-            fronts.update({token: (moved, k) for k, token in enumerate(first)})
+                front = self.elimination.shifted(front, batch.shifts[which])
+            fronts.update({token: (front, k) for k, token in enumerate(first)})
         return batches
 
     def _factorise(self, systems: Iterable[LocalSystem]) -> None:
         """Factorise those systems of parts that have no factor yet."""
-        missing = [own for own in systems if own.factored is None or own.factored.elimination is not self.elimination]
-        common = Counter(id(own.rows.rows) for own in missing)
-        kinds = [(own.rows.kind, id(own.rows.rows) if common[id(own.rows.rows)] > 1 else None) for own in missing]
-        stacks = list(self._stacks(zip(missing, kinds, strict=True), lambda own: own.written))
+        missing = [one for one in systems if one.factored is None or one.factored.elimination is not self.elimination]
+        # Systems that have rows in common are stacked with each other only.
+        common = Counter(id(one.rows.rows) for one in missing)
+        kinds = [(one.rows.kind, id(one.rows.rows) if common[id(one.rows.rows)] > 1 else None) for one in missing]
+        stacks = list(self._stacks(zip(missing, kinds, strict=True), lambda one: one.written))
 
-        def eliminated(some: Sequence[LocalSystem]) -> tuple[LeafSystem, list[tuple[Factor, list[int]]]]:
-            known = [own.rows if own.factored is None else own.rows.placed(None) for own in some]
-            stack = LeafSystem.stacked(known).placed(self.elimination.device)
+        def eliminated(group: Sequence[LocalSystem]) -> tuple[LeafSystem, list[tuple[Factor, list[int]]]]:
+            rows = [one.rows if one.factored is None else one.rows.placed(None) for one in group]
+            stack = LeafSystem.stacked(rows).placed(self.elimination.device)
             return stack, self.elimination.leaves(stack)
 
-        found = self._mapped(eliminated, stacks, sum(own.work for own in missing))
-        for some, (stack, factors) in zip(stacks, found, strict=True):
+        work = sum(one.work for one in missing)
+        for group, (stack, factors) in zip(stacks, self._mapped(eliminated, stacks, work), strict=True):
             for factor, which in factors:
-                mine = stack if len(which) == len(some) else stack.taken(which)
+                rows = stack if len(which) == len(group) else stack.taken(which)
                 for k, number in enumerate(which):
-                    some[number].place(StackMember(self.elimination, factor, mine, k))
+                    group[number].place(StackMember(self.elimination, factor, rows, k))
 
     def _unions(
         self,
@@ -152,29 +153,29 @@ class Factors:
                 self._known[token] = before[0][token]
             elif token not in self._known:
                 missing.setdefault(token, branch)
-        sizes = [((token, branch), branch.join) for token, branch in missing.items()]
-        stacks = list(self._stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2))
+        by_join = [((token, branch), branch.join) for token, branch in missing.items()]
+        stacks = list(self._stacks(by_join, lambda own: (own[1].join.gone + own[1].join.left) ** 2))
 
-        def joined(some: Sequence[tuple[int, Branch]]) -> Factor:
-            join = some[0][1].join
+        def joined(stack: Sequence[tuple[int, Branch]]) -> Factor:
+            unions = [branch for _, branch in stack]
+            join = unions[0].join
             assert join is not None
-            one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
-            counts = weights_of_halves([own for _, own in some], self.elimination.device)
-            return self.elimination.joined(one, two, join, counts)
+            one, two = (_gathered([fronts[tokens[union.halves[k]]] for union in unions]) for k in (0, 1))
+            return self.elimination.joined(one, two, join, weights_of_halves(unions, self.elimination.device))
 
         work = sum(joining(own.join.gone, own.join.left) for own in missing.values() if own.join is not None)
-        for some, factor in zip(stacks, self._mapped(joined, stacks, work), strict=True):
-            self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
+        for stack, factor in zip(stacks, self._mapped(joined, stacks, work), strict=True):
+            self._known.update({token: (factor, k) for k, (token, _) in enumerate(stack)})
         placed, batches = [(branch, self._known[tokens[branch]]) for branch in branches], []
-        for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
-            factor, numbers = factored[0][0], [number for _, number in factored]
+        for group, members in _grouped(placed, lambda member: (id(member[0]), member[1])):
+            factor, numbers = members[0][0], [number for _, number in members]
             if len(numbers) != len(factor.triangle) or numbers != list(range(len(numbers))):
                 factor = factor.taken(numbers)
-            for k, branch in enumerate(own):
+            for k, branch in enumerate(group):
                 token = tokens[branch]
                 self._known[token] = factor, min(k, len(factor.triangle) - 1)
                 fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
-            batches.append(Batch.of(own, factor, None, self.elimination.device))
+            batches.append(Batch.of(group, factor, None, self.elimination.device))
         return batches
 
     def _mapped(self, function: Callable[[Item], Found], stacks: Sequence[Item], work: float) -> list[Found]:
@@ -199,15 +200,16 @@ def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[lis
 
     Branches that share one factor come as a group of their own, with that factor only.
     """
-    counts = Counter(place(own) for _, own in placed)
+    counts = Counter(place(member) for _, member in placed)
     groups: dict[tuple[Any, ...], list[tuple[Branch, Any]]] = {}
-    for branch, own in placed:
-        stack, number = place(own)
-        alone = counts[stack, number] > 1
-        groups.setdefault((stack, branch.join, number if alone else None), []).append((branch, own))
+    for branch, member in placed:
+        stack, number = place(member)
+        is_shared = counts[stack, number] > 1
+        groups.setdefault((stack, branch.join, number if is_shared else None), []).append((branch, member))
     for (_, _, shared), group in groups.items():
-        found = sorted(group, key=lambda pair: place(pair[1])[1])
-        yield [branch for branch, _ in found], [own for _, own in found[: 1 if shared is not None else None]]
+        ordered = sorted(group, key=lambda pair: place(pair[1])[1])
+        members = [member for _, member in ordered]
+        yield [branch for branch, _ in ordered], members if shared is None else members[:1]
 
 
 def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
@@ -217,6 +219,6 @@ def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
         places, numbers = stacks.setdefault(front, ([], []))
         places.append(place)
         numbers.append(number)
-    found = Front.stacked([front.taken(numbers) for front, (_, numbers) in stacks.items()])
+    joined = Front.stacked([front.taken(numbers) for front, (_, numbers) in stacks.items()])
     order = [place for places, _ in stacks.values() for place in places]
-    return found if len(stacks) == 1 else found.taken(np.argsort(order))
+    return joined if len(stacks) == 1 else joined.taken(np.argsort(order))

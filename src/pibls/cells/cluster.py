@@ -20,7 +20,7 @@ from pibls.cells import subtrees
 from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
-from pibls.cells.iterative import refined, sensitivity
+from pibls.cells.inexact_factors import refined, sensitivity
 from pibls.cells.order import along_halves, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -244,7 +244,7 @@ class ClusterSolver(TreeSolver):
         far = self._far
         if far is None:
             return super().weakest(seed)
-        found, unknowns = sensitivity(far, far.probed(seed), is_exact=self._rotations)
+        found, unknowns = sensitivity(far, far.probed(seed), far.count, is_exact=self._rotations)
         return found, far.weights(unknowns)[0]
 
     def _solved_far(

@@ -304,7 +304,9 @@ class CoarseAttempts:
         tried = f"No solution was found from {', '.join(self.tried)}"
         if self._ended:
             return f"{tried}. {self._end_in_words}"
-        if len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
+        # Where slopes have several roots, simple starts are as far from a solution as any.
+        several = any(form.has_roots for form in self.newton.layout.problem.laws.forms)
+        if several or len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
             return ""
         kept = f"keeps a relative residual of {min(one.descent.residual for one in resolved):.1g}"
         return f"{tried}: the best compromise {kept} however fine the cells are. The problem may have none. {_REMEDY}"
@@ -312,7 +314,8 @@ class CoarseAttempts:
     def _branches(self, chosen: Coarse) -> str:
         """Search for another solution from larger starts; return a sentence if there is one."""
         newton = self.newton
-        if newton.layout.problem.domain.time is not None:
+        domain = newton.layout.problem.domain
+        if domain.time is not None and domain.space:
             return ""
         root = chosen.descent.fit.root
         # Where the conditions do not determine a bump, as of first-order equations, multiples of the solution serve.

@@ -20,7 +20,6 @@ from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
-from pibls.problem.analysis import analysis_of
 from pibls.quadrature.roots import CLOSE, HALVINGS, ROUNDING, SCAN, bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def corner_singularities(tree_domain: TreeDomain, marks: FloatArray) -> tuple[Co
     ``marks`` are points and coordinate planes; a plane has NaN along the axes it extends in.
     """
     problem = tree_domain.problem
-    equations = analysis_of(problem).equations
+    equations = problem.laws.statements
     if (
         len(problem.domain.space) != 2
         or problem.domain.time is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -42,15 +42,9 @@ class DataRefinement:
     only: frozenset[int] | None = None
     _unsure: dict[Cell, FloatArray] = field(default_factory=dict)
 
-    @cached_property
-    def roughness(self) -> DataRoughness:
-        """Measures the roughness of the data."""
-        return DataRoughness(self.rows, self.only)
-
-    @cached_property
-    def modes(self) -> ModeRefinement:
-        """Resolves the waves and layers that the equations support."""
-        return ModeRefinement(self.rows)
+    def __post_init__(self) -> None:
+        # one measures the roughness of the data, one resolves the waves and layers that the equations support
+        self.roughness, self.modes = DataRoughness(self.rows, self.only), ModeRefinement(self.rows)
 
     def resolving_data(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until each resolves the sources, coefficients and boundary values, or there would be too many."""

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,13 +21,22 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, NEGLIGIBLE, PLAIN, SLIGHT
 
-__all__ = ["ErrorMarking", "Mark", "Splits", "cuts_along"]
+__all__ = ["ErrorMarking", "Mark", "Option", "Splits", "cuts_along"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
+
 _REST = 0.02  # share of the squared roughness in cells that are not split, or that neighbours may have caused
 _LEVELS = 3  # of splits towards a singular landmark in cells that are split anyway; one less elsewhere
+
+
+class Option(NamedTuple):
+    """Cells that meet an error: which ones are split, how many there are then, and how many times the functions."""
+
+    splits: Splits
+    cells: int
+    growth: float
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
@@ -63,21 +73,21 @@ class ErrorMarking:
         At most about ``most`` new cells are made, the roughest first. The second value is the share of the selected
         roughness in the cells that are split.
         """
-        tails = self.rough(fit, sizes)
-        rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
+        along_axes = self.rough(fit, sizes)
+        roughness = {part: float(np.linalg.norm(tails)) for part, tails in along_axes.items()}
         at_edges = self.decay(fit).smooth if self._falls_slowly else self._parts_not_singular(fit)
-        smooth = dict(zip(fit.parts, at_edges.tolist(), strict=True))
-        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
+        is_smooth = dict(zip(fit.parts, at_edges.tolist(), strict=True))
+        selected = dict.fromkeys([*_bulk(roughness, 1.0 - _REST), *_bulk(fit.residuals, MOST)])
         splits: Splits = {}
-        wanted = held = 0.0
-        for part in dict.fromkeys(chosen):
-            wanted += rough[part] ** 2
-            cuts = self.cuts(part.cell, tails[part], smooth[part])
+        in_selected = in_split = 0.0
+        for part in selected:
+            in_selected += roughness[part] ** 2
+            cuts = self.cuts(part.cell, along_axes[part], is_smooth[part])
             if most > 0 and part.cell.is_divisible:
                 splits[part.cell] = cuts
-                held += rough[part] ** 2
+                in_split += roughness[part] ** 2
                 most -= 2 ** len(cuts) - 1
-        return splits, held / wanted if wanted > 0 else 1.0
+        return splits, in_split / in_selected if in_selected > 0 else 1.0
 
     def wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells it asks for."""
@@ -95,26 +105,22 @@ class ErrorMarking:
         errors, falls = self.errors(fit, sizes)
         return float(np.linalg.norm(errors / np.maximum(1.0 - falls, SLIGHT)))
 
-    def cheapest(self, fit: Fit, sizes: FloatArray, goal: float, share: float) -> tuple[int, Splits]:
-        """Return by how many degrees cells become richer, and which are split, to meet an error with the least work.
+    def options(self, fit: Fit, sizes: FloatArray, goal: float) -> dict[int, Option]:
+        """Return the cells that meet an error, if they become richer by some degrees.
 
-        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split. The work of a
-        solution with kept factors grows with the square of the functions of a cell, and that of factors with the third
-        power; these had a ``share`` of the work so far.
+        Errors of parts fall as their coefficients do. Parts that hold more than the goal then are split.
         """
         tails, degree, d = self.rough(fit, sizes), self.layout.reference.degree, self.layout.reference.dimension
         errors, falls = self.errors(fit, sizes)
-        found: list[tuple[float, int, Splits]] = []
+        found = {}
         for more in range(0, highest_degree(d) - degree + 1, 2):
             left = errors * falls ** (more / self._quarter)
             order = np.argsort(left)
             parts = [fit.parts[k] for k in order[np.cumsum(np.square(left[order])) > goal**2].tolist()]
             splits = {part.cell: self.cuts(part.cell, tails[part], True) for part in parts if part.cell.is_divisible}
             cells = len(fit.parts) + sum(2 ** len(cuts) - 1 for cuts in splits.values())
-            if more or splits:
-                growth = math.comb(degree + more + d, d) / math.comb(degree + d, d)
-                found.append((cells * growth**2 * (1.0 - share + share * growth), more, splits))
-        return min(found, key=lambda own: own[0])[1:] if found else (0, self.splits(fit, sizes)[0])
+            found[more] = Option(splits, cells, math.comb(degree + more + d, d) / math.comb(degree + d, d))
+        return found
 
     def share(self, fit: Fit, sizes: FloatArray, root: Cell) -> float:
         """Return the share of the squared roughness in cells that a finer tree splits."""
@@ -211,7 +217,7 @@ class ErrorMarking:
         One level where a part is not smooth, more where the solution is singular. Where one landmark has most of the
         roughness, the levels suffice for the error goal.
         """
-        found, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
+        levels, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
         known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
         for part, smooth in zip(fit.parts, self._parts_not_singular(fit), strict=True):
@@ -222,10 +228,10 @@ class ErrorMarking:
                 # say little. A cell with several landmarks is too large to show which one is singular.
                 singular |= {mark for mark in marks if alone and len(mark) == 2}
                 deep = not marks.isdisjoint(singular) and (part.cell in splits or not part.whole)
-                found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
+                levels |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
-        found |= Counter({mark: _LEVELS - 1 for mark in singular if around[mark] > PLAIN**2 * total})
-        return found | Counter({mark: math.ceil(most) for mark in singular if around[mark] > total / 2})
+        levels |= Counter({mark: _LEVELS - 1 for mark in singular if around[mark] > PLAIN**2 * total})
+        return levels | Counter({mark: math.ceil(most) for mark in singular if around[mark] > total / 2})
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:

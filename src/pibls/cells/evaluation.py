@@ -147,19 +147,17 @@ class Evaluation:
     def __post_init__(self) -> None:
         self.problem: Problem = self.layout.problem
         self.analysis = own = analysis_of(self.problem)
-        self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
+        self.equations, self.orders, self.is_constant = self.problem.laws.statements, own.orders, own.is_constant
         self.highest: FloatArray = self.orders.max(axis=1)
         places = [(own, own.place) for own in self.problem.statements]
         self.averages = tuple(own for own, place in places if isinstance(place, Average))
         self.at_points = tuple((own, place.points) for own, place in places if isinstance(place, AtPoints))
         self.width = self.layout.reference.size * len(self.problem.field_names)
 
-    def only_terms(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, axis: int | None = None
-    ) -> list[Term]:
-        """Return the terms of a statement at points, without its source; with an axis, those along it."""
+    def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
+        """Return the terms of a statement at points, without its source."""
         if statement.form.is_linear:
-            return self.terms(statement, X, normals, [], axis)
+            return self.terms(statement, X, normals, [])
         return self.lowered(statement, part, X, normals)[0]
 
     def along(self, axis: int, order: int) -> MultiIndex:

@@ -38,6 +38,11 @@ class Fluxes:
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
     _characteristic: dict[Face, bool] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # how mixed derivatives flow, and which rotations do no work; and the balances of fluxes across faces
+        self.mixed = MixedDerivatives(self.rows, lambda: self._given_fluxes)
+        self.outflows = Outflows(self.rows, self)
+
     @cached_property
     def laws(self) -> InterfaceLaws:
         """The conditions across interfaces."""
@@ -211,16 +216,6 @@ class Fluxes:
             # A flux may vanish on one side, or at the first state.
             self._scales[face, number] = float(np.sqrt(sides[0] * sides[1]) or max(sides) or 1.0)
         return self._scales[face, number]
-
-    @cached_property
-    def mixed(self) -> MixedDerivatives:
-        """How mixed derivatives flow, and which rotations do no work."""
-        return MixedDerivatives(self.rows, lambda: self._given_fluxes)
-
-    @cached_property
-    def outflows(self) -> Outflows:
-        """The balances of fluxes across faces."""
-        return Outflows(self.rows, self)
 
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float

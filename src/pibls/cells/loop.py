@@ -53,6 +53,7 @@ class Loop:
     splitting: Splitting | None = None
     confirmed: Callable[[Comparison], bool] | None = None  # replaces the tolerance test, if given
     diagnose: Diagnose | None = None
+    ends: Callable[[], str] | None = None  # says where the branch of solutions from zero ends, if it does
     reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
     # that of the first solution, and then of the better solution of every comparison
@@ -78,50 +79,50 @@ class Loop:
         """Return the best solution so far, with the verdict on it."""
         last = self.course.comparisons[-1]
         if stop.reason is Reason.TOLERANCE:
-            found = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
-            return self._returned(found, last, stop)
+            comparison = last if last.estimate <= self.tol or self.confirmed is not None else self._ahead(last)
+            return self._returned(comparison, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
         # The better solution is returned only where a limit ended a refinement that still converged.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
-        found, ahead = self._best(last), self._ahead(last)
-        if limited and ahead.estimate < found.estimate:
+        comparison, ahead = self._best(last), self._ahead(last)
+        if limited and ahead.estimate < comparison.estimate:
             return self._returned(ahead, last, stop)
         # A solution on a coarse tree may be doubtful although the finer one is not.
-        serious = self.fitter.doubt(found.better) or (doubt and not self.fitter.doubt(found.fit))
-        estimate = max(1.0, found.estimate) if serious else found.estimate
-        return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
+        serious = self.fitter.doubt(comparison.better) or (doubt and not self.fitter.doubt(comparison.fit))
+        estimate = max(1.0, comparison.estimate) if serious else comparison.estimate
+        return self.solution(comparison, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def _returned(self, found: Comparison, last: Comparison, stop: Stop) -> Solution:
+    def _returned(self, comparison: Comparison, last: Comparison, stop: Stop) -> Solution:
         """Return one of the last two solutions with the verdict on it; the better one has a stage of its own."""
-        if found is not last:
-            self.course.note(self.stage(found, found.sensitivity))
-        return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, stop))
+        if comparison is not last:
+            self.course.note(self.stage(comparison, comparison.sensitivity))
+        return self.solution(comparison, comparison.estimate, *verdict(self.tol, comparison.estimate, stop))
 
-    def stage(self, found: Comparison, sensitivity: float | None = None) -> Stage:
+    def stage(self, comparison: Comparison, sensitivity: float | None = None) -> Stage:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
-        size = (found.fit.unknowns, 0, len(found.fit.parts))
+        size = (comparison.fit.unknowns, 0, len(comparison.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
-        seconds, residual = self.course.budget.elapsed, found.fit.residual
-        return Stage(seconds, *size, residual=residual, estimate=found.estimate, answer=own)
+        seconds, residual = self.course.budget.elapsed, comparison.fit.residual
+        return Stage(seconds, *size, residual=residual, estimate=comparison.estimate, answer=own)
 
-    def is_met(self, found: Comparison) -> bool:
+    def is_met(self, comparison: Comparison) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
         if self.confirmed is not None:
-            return self.confirmed(found)
-        is_within = self._is_within_tolerance(found)
-        if not is_within or self._doubt_of(found, is_within) or not self._is_settled(found):
+            return self.confirmed(comparison)
+        is_within = self._is_within_tolerance(comparison)
+        if not is_within or self._doubt_of(comparison, is_within) or not self._is_settled(comparison):
             return False
         # A visible error at a point deserves another tree, if affordable; where the solution jumps, it does not fall.
         peaks = [own.peak for own in self.course.comparisons[-2:]]
         falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
         seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
-        seen = seen or self.marker.may_hide_corners(found.fit, field_sizes(found.fit_layout, found.fit), self.tol)
-        return not seen or self.course.limit(self, found) is not None
+        seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
+        return not seen or self.course.limit(self, comparison) is not None
 
-    def _is_within_tolerance(self, found: Comparison) -> bool:
+    def _is_within_tolerance(self, comparison: Comparison) -> bool:
         """Return whether the estimated error of one of two solutions is within the tolerance."""
-        return found.estimate <= self.tol or self._ahead(found).estimate <= self.tol
+        return comparison.estimate <= self.tol or self._ahead(comparison).estimate <= self.tol
 
     @property
     def doubt(self) -> str:
@@ -131,20 +132,21 @@ class Loop:
         last = self.course.comparisons[-1]
         return self._doubt_of(last, self._is_within_tolerance(last))
 
-    def _doubt_of(self, found: Comparison, is_within: bool) -> str:
-        """Return a sentence why an estimate is not reliable, or an empty string; data count if it is small enough."""
-        doubt = self.fitter.layout.tree_domain.hidden or found.unsolved or self._unmet(found)
+    def _doubt_of(self, comparison: Comparison, is_within: bool) -> str:
+        """Return a sentence why an estimate, within the tolerance or not, is not reliable, or an empty string."""
+        doubt = self.fitter.layout.tree_domain.hidden or comparison.unsolved or self._unmet(comparison)
         if doubt or not is_within:
             return doubt
-        return self._unseen(found.fit if found.estimate <= self.tol else found.better)
+        return self._unseen(comparison.fit if comparison.estimate <= self.tol else comparison.better)
 
-    def _is_settled(self, found: Comparison) -> bool:
+    def _is_settled(self, comparison: Comparison) -> bool:
         """Return whether the sensitivity has stopped growing, or is too small for the residual to matter.
 
         Small ones are those of random data, which differ from one degree to the next.
         """
         before, now = self.sensitivities[-2:]
-        grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
+        matters = now * comparison.fit.residual > self.tol * comparison.size
+        grows = now > max(1.0 / NEGLIGIBLE, before / TREES.pays) and matters
         return now < self.undetermined and not grows
 
     def _fit_on_finer_tree(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
@@ -167,34 +169,35 @@ class Loop:
 
     def _expected(self) -> float:
         """Return the error of the next solution, extrapolated from the last two, if the last stage paid; else zero."""
-        before, last = [0.0, *([found.estimate for found in self.course.comparisons] or [1.0])][-2:]
+        estimates = [comparison.estimate for comparison in self.course.comparisons] or [1.0]
+        before, last = [0.0, *estimates][-2:]
         return last**2 / before if 0.0 < last <= TREES.pays * before else 0.0
 
-    def _magnified(self, found: Comparison) -> Comparison:
+    def _magnified(self, comparison: Comparison) -> Comparison:
         """Return the comparison with its estimate raised to the error that rounding, residuals and integrals allow."""
-        residual = found.better.residual / found.size
-        share = SLIGHT if found.sensitivity < STRONGEST else 1.0
-        least = (
-            found.sensitivity * (share * residual + sys.float_info.epsilon) if found.sensitivity > 1.0 / SLIGHT else 0.0
-        )
-        unsure = average_error(found.fit_layout, found.fit)
+        residual = comparison.better.residual / comparison.size
+        sensitivity, least = comparison.sensitivity, 0.0
+        if sensitivity > 1.0 / SLIGHT:
+            share = SLIGHT if sensitivity < STRONGEST else 1.0
+            least = sensitivity * (share * residual + sys.float_info.epsilon)
+        unsure = average_error(comparison.fit_layout, comparison.fit)
         if self.data is not None:
-            unsure = max(unsure, self.data.integral_error(found.fit.root))
-        least = max(least, unsure / found.size)
-        return replace(found, estimate=max(found.estimate, least))
+            unsure = max(unsure, self.data.integral_error(comparison.fit.root))
+        least = max(least, unsure / comparison.size)
+        return replace(comparison, estimate=max(comparison.estimate, least))
 
-    def finer(self, found: Comparison) -> Fit:
+    def finer(self, comparison: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
         if self._enrich_if_sensitive():
-            return self.fitter.fit(found.fit.root, found.fit)
-        sizes = field_sizes(found.fit_layout, found.fit)
-        if not found.is_on_one_tree:
-            return found.better
-        richer, self._before_richer = self._richer_that_pays(found, sizes), None
+            return self.fitter.fit(comparison.fit.root, comparison.fit)
+        if not comparison.is_on_one_tree:
+            return comparison.better
+        richer, self._before_richer = self._richer_that_pays(comparison), None
         if richer is not None:
-            self.fitter, self._before_richer = richer, found.estimate
-            return found.better
-        return self._fit_on_finer_tree(found.fit, sizes, self._goal(found.estimate), 1.0 + richer_work(self.fitter))[0]
+            self.fitter, self._before_richer = richer, comparison.estimate
+            return comparison.better
+        goal, times = self._goal(comparison.estimate), 1.0 + richer_work(self.fitter)
+        return self._fit_on_finer_tree(comparison.fit, comparison.sizes, goal, times)[0]
 
     def _enrich_if_sensitive(self) -> bool:
         """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
@@ -218,7 +221,7 @@ class Loop:
         distance = float((apart / field_scales(best.fit_layout.problem, size)).max())
         # A high sensitivity may show only on finer trees, and magnifies the residuals of coarse ones, too.
         best = replace(best, estimate=max(best.estimate, distance), sensitivity=max(best.sensitivity, last.sensitivity))
-        return min(last, self._magnified(best), key=lambda found: found.estimate)
+        return min(last, self._magnified(best), key=lambda comparison: comparison.estimate)
 
     def _ahead(self, last: Comparison) -> Comparison:
         """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
@@ -229,34 +232,34 @@ class Loop:
         if last.is_on_one_tree:
             error, share, rate = last.estimate, FALLS, last.fall_of_residual
         else:
-            latest = (own.fall_of_distance for own in self.course.comparisons[-2:])
-            falls = [fall for fall in latest if fall is not None]
-            cells = [*(len(found.fit.parts) for found in self.course.comparisons[-3:]), len(last.better.parts)]
+            latest = self.course.comparisons[-3:]
+            falls = [own.fall_of_distance for own in latest[-2:] if own.fall_of_distance is not None]
+            cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
             error, share, rate = last.apart, TREES.pays, rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
             return last
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
-    def _richer_that_pays(self, found: Comparison, sizes: FloatArray) -> Fitter | None:
+    def _richer_that_pays(self, comparison: Comparison) -> Fitter | None:
         """Return the fitter with richer cells for all later solutions, or None if splitting is better.
 
         Richer cells are kept if, by the decay of coefficients, they meet the tolerance with less work than splitting.
         """
         # If the last enrichment did not reduce the estimate, cells are split.
-        paid = self._before_richer is None or found.estimate <= TREES.pays * self._before_richer
+        paid = self._before_richer is None or comparison.estimate <= TREES.pays * self._before_richer
         richer = self.fitter.richer() if paid else None
-        old, new = found.fit_layout.reference, found.better_layout.reference
-        hoped = self._goal(found.estimate)
-        gain = self.marker.left_per_degree(found.fit) ** (new.degree - old.degree)
+        old, new = comparison.fit_layout.reference, comparison.better_layout.reference
+        hoped = self._goal(comparison.estimate)
+        gain = self.marker.left_per_degree(comparison.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return None
-        more, here = richer_work(self.fitter), len(found.fit.parts)
-        split = self.marker.wanted(found.fit, sizes)
+        more, here = richer_work(self.fitter), len(comparison.fit.parts)
+        split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        affordable = affords_richer(self.fitter, self.course, found.fit, more)
+        affordable = affords_richer(self.fitter, self.course, comparison.fit, more)
         return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
 
     @property
@@ -271,24 +274,24 @@ class Loop:
         is_smooth = self.marker.is_smooth(fit)
         richer = is_smooth or is_cheaper_richer(self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit))
         richer = richer and (not self.course.stages or affords_richer(self.fitter, self.course, fit))
-        found = self._with_richer_cells(fit) if richer else None
-        found = self._with_more_cells(fit) if found is None else found
-        self.sensitivities.append(found.sensitivity)
-        unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.better)
-        return self._magnified(replace(found, is_smooth=is_smooth, unsolved=unsolved))
+        comparison = self._with_richer_cells(fit) if richer else None
+        comparison = self._with_more_cells(fit) if comparison is None else comparison
+        self.sensitivities.append(comparison.sensitivity)
+        unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
+        return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
 
     def _with_more_cells(self, fit: Fit) -> Comparison:
         """Compare a solution with one on a finer tree."""
         layout, before = self.fitter.layout, self.course.comparisons[-1] if self.course.comparisons else None
         other, split = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
-        found = Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity(), split)
+        comparison = Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity(), split)
         # Without a share no cell could be split.
-        return found.measured(distances(layout, fit, layout, other), before) if split > 0.0 else found
+        return comparison.measured(distances(layout, fit, layout, other), before) if split > 0.0 else comparison
 
-    def restated(self, found: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
+    def restated(self, comparison: Comparison, gaps: Iterable[FloatArray]) -> Comparison:
         """Return a comparison for other data on the same trees with its estimate, given the distances of both fits."""
-        self.sensitivities += [found.sensitivity] * 2
-        return self._magnified(found.measured(gaps))
+        self.sensitivities += [comparison.sensitivity] * 2
+        return self._magnified(comparison.measured(gaps))
 
     def _with_richer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with one on the same tree with richer cells: reliable where it is smooth, and cheaper."""
@@ -296,21 +299,21 @@ class Loop:
         if richer is None:
             return None
         other, layout = richer.fit(fit.root, fit), self.fitter.layout
-        found = Comparison(fit, layout, other, richer.layout, math.inf, richer.sensitivity())
-        return found.measured(distances(layout, fit, richer.layout, other))
+        comparison = Comparison(fit, layout, other, richer.layout, math.inf, richer.sensitivity())
+        return comparison.measured(distances(layout, fit, richer.layout, other))
 
-    def _unmet(self, found: Comparison) -> str:
+    def _unmet(self, comparison: Comparison) -> str:
         """Return a sentence if the residual is large and does not fall on the finer tree."""
-        fit, other = found.fit, found.better
-        if not math.isfinite(found.estimate):
+        fit, other = comparison.fit, comparison.better
+        if not math.isfinite(comparison.estimate):
             return ""
-        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * found.size
+        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * comparison.size
         stays = much and other.residual > TREES.pays * fit.residual
         # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             volume = self.fitter.layout.volume
             before, after = (
-                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
+                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / comparison.size
                 for one in (fit, other)
             )
             stays = after > max(self.tol, SMALLEST) and after > FALLS * before
@@ -327,9 +330,9 @@ class Loop:
             return ""
         return "A source, a coefficient or a condition is narrower than the smallest cells. Give a larger budget."
 
-    def limit(self, found: Comparison) -> Stop | None:
+    def limit(self, comparison: Comparison) -> Stop | None:
         """Return the reason why finer cells cannot help, or None."""
-        early = self._diagnosed_early(found)
+        early = self._diagnosed_early(comparison)
         if early is not None and early.status == Status.ILL_POSED:
             return Stop(Reason.EXHAUSTED, "the problem is ill-posed")
         if min(self.sensitivities[-2:]) > self.undetermined:
@@ -337,6 +340,8 @@ class Loop:
             reason = f"a change of size one changes equations and conditions by {seen:.0e} only. Add what determines it"
             return Stop(Reason.EXHAUSTED, reason)
         unsolved = sum(1 for _ in takewhile(lambda own: own.unsolved, reversed(self.course.comparisons)))
+        if unsolved == TREES.window // 2 and self.ends is not None and self.ends():
+            return Stop(Reason.EXHAUSTED, "the branch of solutions ends")
         if unsolved == 2 * TREES.window:
             words = f"{unsolved} trees in a row left the equations unsolved. Check signs and values"
             return Stop(Reason.EXHAUSTED, words)
@@ -348,17 +353,18 @@ class Loop:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further. Ask for a larger tol")
         return None
 
-    def _diagnosed_early(self, found: Comparison) -> Solution | None:
+    def _diagnosed_early(self, comparison: Comparison) -> Solution | None:
         """Return the diagnosis of the first sensitive solution of which no digit is known, or None; it is made once."""
         lost = min([0.0, *(s.estimate or 0.0 for s in self.course.stages)][-2:]) > NEGLIGIBLE
         if lost and self._early is None and self.sensitivities[-1] > 1.0 / PLAIN:
-            self._early = self.solution(found, found.estimate, Status.STALLED, "")
+            self._early = self.solution(comparison, comparison.estimate, Status.STALLED, "")
         return self._early
 
-    def cost(self, found: Comparison) -> Cost:
+    def cost(self, comparison: Comparison) -> Cost:
         """Return the cost of the next tree."""
-        wanted = self.marker.wanted(found.latest, field_sizes(found.fit_layout, found.fit))
-        return next_cost(self.fitter, self.course, found, wanted, is_smooth=self.marker.is_smooth(found.latest))
+        wanted = self.marker.wanted(comparison.latest, comparison.sizes)
+        is_smooth = self.marker.is_smooth(comparison.latest)
+        return next_cost(self.fitter, self.course, comparison, wanted, is_smooth=is_smooth)
 
     @property
     def _is_rounded(self) -> bool:
@@ -373,11 +379,11 @@ class Loop:
         words = f"{words} Its error was not estimated."
         return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
-    def solution(self, found: Comparison, estimate: float, status: Status, message: str) -> Solution:
+    def solution(self, comparison: Comparison, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its stages and the verdict."""
-        self.reported, message = found, f"{message} {self.remark}".rstrip()
+        self.reported, message = comparison, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed
-        made = solution_of(found, estimate, status, message, *record)
+        made = solution_of(comparison, estimate, status, message, *record)
         ask = None if self.course.budget.late else self.diagnose
         flaw, remark = ("", "") if ask is None else ask(made, self)
         if flaw:

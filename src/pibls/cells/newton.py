@@ -102,11 +102,12 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, diagnose: Diagnose 
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     loop.remark = coarse.remark
+    if given is None and np.isfinite(loop.undetermined):
+        loop.ends = partial(attempts.end_beyond, coarse.trees[-1])
     solution = loop.run(fit)
     record = replace(solution.diagnostics, iterations=tuple(newton.history))
-    lost = solution.status == Status.STALLED and given is None
-    lost = lost and ((solution.error_estimate or 0.0) >= 1.0 or bool(loop.doubt))
-    if lost and np.isfinite(loop.undetermined) and (words := attempts.end_beyond(coarse.trees[-1])):
+    lost = solution.status == Status.STALLED and ((solution.error_estimate or 0.0) >= 1.0 or bool(loop.doubt))
+    if lost and loop.ends is not None and (words := loop.ends()):
         record = replace(record, message=f"No solution was found. {words}")
         return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
     return replace(solution, diagnostics=record)

@@ -120,7 +120,12 @@ class Comparison:
     @cached_property
     def size(self) -> float:
         """The size of the largest field, to which errors are relative."""
-        return float(field_sizes(self.fit_layout, self.fit).max())
+        return float(self.sizes.max())
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """The L2 size of each field of the first solution."""
+        return field_sizes(self.fit_layout, self.fit)
 
 
 def solution_of(

@@ -168,20 +168,34 @@ def _some_points(part: CellPart, U: FloatArray, weights: FloatArray) -> tuple[Fl
 
 
 def _in_ancestors(layout: Layout, cells: set[Any], given: Sequence[Placed]) -> tuple[list[Placed], list[Any]]:
-    """Return points by parts of a coarser tree with given leaves, and which of the given points they are."""
+    """Return points by parts of a tree with given leaves, and which of the given points they are."""
     found, homes = [], []
+    below: dict[Cell, list[Cell]] = {}
     for number, (part, X) in enumerate(given):
         cell: Cell | None = part.cell
         while cell is not None and cell not in cells:
             cell = cell.parent
         if cell is None:
-            continue
-        parts, numbers = layout.parts(cell), layout.cutter.part_at(cell, X)
-        for own in np.unique(numbers).tolist():
-            (rows,) = np.nonzero(numbers == own)
-            found.append((parts[own], X[rows]))
-            homes.append((number, rows))
+            below = below or _by_ancestors(cells)
+        for home in below.get(part.cell, []) if cell is None else [cell]:
+            (inside,) = np.nonzero(((home.low <= X) & (home.high >= X)).all(axis=1) | (home is cell))
+            parts, numbers = layout.parts(home), layout.cutter.part_at(home, X[inside])
+            for own in np.unique(numbers).tolist():
+                rows = inside[numbers == own]
+                found.append((parts[own], X[rows]))
+                homes.append((number, rows))
     return found, homes
+
+
+def _by_ancestors(cells: set[Any]) -> dict[Cell, list[Cell]]:
+    """Return the cells in each box that they are parts of."""
+    found: dict[Cell, list[Cell]] = {}
+    for cell in cells:
+        box = cell.parent
+        while box is not None:
+            found.setdefault(box, []).append(cell)
+            box = box.parent
+    return found
 
 
 def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], given: Sequence[Placed]) -> list[FloatArray]:

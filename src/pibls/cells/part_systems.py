@@ -58,14 +58,9 @@ class StackMember:
     system: LeafSystem
     number: int
 
-    @property
-    def count(self) -> int:
-        """Number of members of the stack."""
-        return self.system.count
-
     def taken(self, numbers: list[int]) -> StackMember:
         """Return the first member of a stack of the given members; the same stack if these are all of them."""
-        if numbers == list(range(self.count)):
+        if numbers == list(range(self.system.count)):
             return StackMember(self.elimination, self.factor, self.system, 0)
         return StackMember(self.elimination, self.factor.taken(numbers), self.system.taken(numbers), 0)
 

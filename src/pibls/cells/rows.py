@@ -44,73 +44,97 @@ class Rows(Evaluation):
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _conditions_on: dict[Any, list[Statement]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # the fluxes across faces, and the rows on faces
+        self.flux, self.traces = Fluxes(self), Traces(self)
+
     def forget(self) -> None:
         """Discard all scales: rows are scaled at the next state. Balances stay, as only linear equations turn."""
         for own in (self._scales, self._magnitudes, self._factors, self._weights):
             own.clear()
-        for name in ("flux", "traces"):
-            self.__dict__.pop(name, None)
+        self.flux, self.traces = Fluxes(self), Traces(self)
 
     def assembled(self, parts: Sequence[CellPart]) -> list[PartRows]:
         """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
-        held = self._held(parts)
-        keys = [self._key(part, own.inside) for part, own in zip(parts, held, strict=True)]
-        equations, conditions = self._equations(parts, held, keys), self._of_conditions(parts, held)
-        found = []
-        for part, own, key, (equation, tested, factor), blocks in zip(
-            parts, held, keys, equations, conditions, strict=True
-        ):
-            rows, units = self.scales(part)
-            source = np.concatenate([-one.weighed(one.source[:, None]) for one in own.inside])
-            means = self.balances.summed(tested * (part.extent / rows)[:, None])
-            given = self.balances.integrated(part, [one.source[:, None] for one in own.inside])
-            condition = np.concatenate([np.empty((0, self.width)), *(block for some in blocks for block in some)])
-            flows = self._flows(part, own)
-            value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in own.conditions)]
-            besides = None if part.whole else self._besides(part, flows, own, blocks)
-            stated = tuple(own.inside), tuple(own.conditions)
-            known = (condition, np.concatenate(value), means, given, flows, besides, key)
-            found.append(PartRows(units, equation, turned(factor, source), *known, *stated, self.balances, factor))
-        return found
+        stated = self._stated_in(parts)
+        keys = [self._key(part, statements.inside) for part, statements in zip(parts, stated, strict=True)]
+        equations, conditions = self._equations(parts, stated, keys), self._of_conditions(parts, stated)
+        made = zip(parts, stated, keys, equations, conditions, strict=True)
+        return [self._part_rows(*own) for own in made]
+
+    def _part_rows(
+        self,
+        part: CellPart,
+        statements: PartStatements,
+        key: EquationKey | None,
+        equations: Equations,
+        conditions: list[list[FloatArray]],
+    ) -> PartRows:
+        """Return the rows of a part, given those of its equations, and of its conditions by the points they share."""
+        factors, units = self.scales(part)
+        sources = [one.source[:, None] for one in statements.inside]
+        source = np.concatenate([-one.weighed(own) for one, own in zip(statements.inside, sources, strict=True)])
+        value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in statements.conditions)]
+        flows = self._flows(part, statements)
+        return PartRows(
+            units,
+            equations.rows,
+            turned(equations.factor, source),
+            np.concatenate([np.empty((0, self.width)), *(block for blocks in conditions for block in blocks)]),
+            np.concatenate(value),
+            self.balances.summed(equations.tested * (part.extent / factors)[:, None]),
+            self.balances.integrated(part, sources),
+            flows,
+            None if part.whole else self._besides(part, flows, statements, conditions),
+            key,
+            tuple(statements.inside),
+            tuple(statements.conditions),
+            self.balances,
+            equations.factor,
+        )
 
     def _equations(
-        self, parts: Sequence[CellPart], held: Sequence[PartStatements], keys: Sequence[Any]
+        self, parts: Sequence[CellPart], stated: Sequence[PartStatements], keys: Sequence[EquationKey | None]
     ) -> list[Equations]:
         """Return the rows of the equations; parts with equal keys share them, also in later solves."""
         alone = [number for number, key in enumerate(keys) if key is None]
         whole = [number for number in alone if parts[number].whole]
         cut = [number for number in alone if not parts[number].whole]
-        made = self._on_rule([parts[n] for n in whole], [held[n] for n in whole]) if whole else []
-        found = dict(zip(whole, made, strict=True))
+        on_rule = self._on_rule([parts[n] for n in whole], [stated[n] for n in whole]) if whole else []
+        rows = dict(zip(whole, on_rule, strict=True))
         wanted = [
-            RowRequest(parts[n], None, [own.terms for own in held[n].inside], self.scales(parts[n]).units) for n in cut
+            RowRequest(parts[n], None, [one.terms for one in stated[n].inside], self.scales(parts[n]).units)
+            for n in cut
         ]
         for number, blocks in zip(cut, self.requested(wanted), strict=True):
-            part, inside = parts[number], held[number].inside
-            equation = np.concatenate([own.weighed(block) for own, block in zip(inside, blocks, strict=True)])
+            part, inside = parts[number], stated[number].inside
+            equation = np.concatenate([one.weighed(block) for one, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
-            tested = [self._shares(part) @ own for own in np.split(equation, len(inside))]
-            found[number] = Equations(equation[None], np.stack(tested, 1))
-        return [found[n] if key is None else self._alike(key) for n, key in enumerate(keys)]
+            tested = [self._shares(part) @ block for block in np.split(equation, len(inside))]
+            rows[number] = Equations(equation[None], np.stack(tested, 1))
+        return [rows[n] if key is None else self._alike(key) for n, key in enumerate(keys)]
 
     def _shares(self, part: CellPart) -> FloatArray:
         """Return the weights of rows at the points of a part in the balances, shape (tests, points)."""
         return self.balances.tests(part, part.points) * part.integrals / np.sqrt(part.weights * part.extent)
 
-    def _on_rule(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[Equations]:
+    def _on_rule(self, parts: Sequence[CellPart], stated: Sequence[PartStatements]) -> list[Equations]:
         """Return the rows of whole parts as coefficients of derivatives at the points of the reference rule."""
-        places = [(e, n, index) for e, own in enumerate(held[0].inside) for n, index, _ in own.terms]
+        first = stated[0].inside
+        places = [(e, number, index) for e, one in enumerate(first) for number, index, _ in one.terms]
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
         units = np.array([self.scales(part).units / math.sqrt(part.extent) for part in parts])
         half = np.array([part.half for part in parts])
         for e in range(len(self.equations)):
-            factors = np.array([own.inside[e].factors for own in held])
-            for k, (n, index, value) in enumerate(held[0].inside[e].terms):
-                values = np.array([own.inside[e].terms[k][2] for own in held]) if np.ndim(value) else value
-                scale = (units[:, n] / np.prod(half**index, axis=1))[:, None]
-                coefficients[:, distinct.index((e, n, index))] += values * (factors * scale)
-        terms = tuple((e, n, indices.index(index)) for e, n, index in distinct)
+            factors = np.array([statements.inside[e].factors for statements in stated])
+            for k, (number, index, value) in enumerate(first[e].terms):
+                varies = np.ndim(value) > 0
+                values = np.array([statements.inside[e].terms[k][2] for statements in stated]) if varies else value
+                scale = (units[:, number] / np.prod(half**index, axis=1))[:, None]
+                coefficients[:, distinct.index((e, number, index))] += values * (factors * scale)
+        terms = tuple((e, number, indices.index(index)) for e, number, index in distinct)
         counts = len(self.equations), len(self.problem.field_names)
         rows = Combined(self.layout.reference.tables(indices), terms, coefficients, counts)
         tested = rows.tested(np.stack([self._shares(part) for part in parts]))
@@ -146,31 +170,27 @@ class Rows(Evaluation):
     def residual(self, part: CellPart) -> FloatArray:
         """Return the residuals of a part at the state, without those on its faces."""
         assert self.state is not None
-        (held,), found = self._held([part]), [np.zeros(0)]
-        for own in (*held.inside, *held.conditions):
-            slots = self.state(part, own.points, [(term.field, term.multi_index) for term in own.statement.form.terms])
-            terms = (value * slot for (_, _, value), slot in zip(own.terms, slots, strict=True))
-            found.append(own.weighed(sum(terms, own.source)[:, None])[:, 0])
-        return np.concatenate(found)
+        (statements,), residuals = self._stated_in([part]), [np.zeros(0)]
+        for one in (*statements.inside, *statements.conditions):
+            slots = self.state(part, one.points, [(term.field, term.multi_index) for term in one.statement.form.terms])
+            terms = (value * slot for (_, _, value), slot in zip(one.terms, slots, strict=True))
+            residuals.append(one.weighed(sum(terms, one.source)[:, None])[:, 0])
+        return np.concatenate(residuals)
 
-    def _held(self, parts: Sequence[CellPart]) -> list[PartStatements]:
+    def _stated_in(self, parts: Sequence[CellPart]) -> list[PartStatements]:
         """Return the statements that hold in parts, at their points."""
         inside = [self.lowered_at(e, [(part, part.points, None) for part in parts]) for e in self.equations]
-        found = []
+        stated = []
         for part, lowered in zip(parts, zip(*inside, strict=True), strict=True):
             factors, roots = self.scales(part, [terms for terms, _ in lowered]).factors, np.sqrt(part.weights)
-            found.append(
-                PartStatements(
-                    [
-                        PlacedStatement(equation, part.points, None, terms, source, factor * roots)
-                        for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
-                    ],
-                    [(rule, []) for rule in part.boundary.values()],
-                    self._at_points(part) if self.at_points else [],
-                )
-            )
-        self._add_conditions(parts, found)
-        return found
+            equations = [
+                PlacedStatement(equation, part.points, None, terms, source, factor * roots)
+                for equation, (terms, source), factor in zip(self.equations, lowered, factors, strict=True)
+            ]
+            at_points = self._at_points(part) if self.at_points else []
+            stated.append(PartStatements(equations, [(rule, []) for rule in part.boundary.values()], at_points))
+        self._add_conditions(parts, stated)
+        return stated
 
     @staticmethod
     def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
@@ -180,7 +200,7 @@ class Rows(Evaluation):
         )
 
     def _besides(
-        self, part: CellPart, flows: FloatArray, held: PartStatements, blocks: list[list[FloatArray]]
+        self, part: CellPart, flows: FloatArray, statements: PartStatements, blocks: list[list[FloatArray]]
     ) -> FloatArray | None:
         """Return the rows of conditions without their fluxes, on a cut part in space whose fluxes are all given.
 
@@ -192,15 +212,16 @@ class Rows(Evaluation):
         if len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
-        for (rule, known), rows in zip(held.placed, blocks, strict=False):
+        for (rule, conditions), rows in zip(statements.placed, blocks, strict=False):
             stop = start + sum(map(len, rows))
-            if not flows[:, start:stop].any(axis=1).all() or not all(flows_evenly(own.terms, rule) for own in known):
+            even = all(flows_evenly(condition.terms, rule) for condition in conditions)
+            if not flows[:, start:stop].any(axis=1).all() or not even:
                 return None
-            for own, block in zip(known, rows, strict=True):
-                levels = [term for term in own.terms if not any(term[1])]
-                again = 0 < len(levels) < len(own.terms)
+            for condition, block in zip(conditions, rows, strict=True):
+                levels = [term for term in condition.terms if not any(term[1])]
+                again = 0 < len(levels) < len(condition.terms)
                 level = RowRequest(part, rule.points, [levels], self.scales(part).units)
-                block = own.weighed(self.requested([level])[0][0]) if again else block
+                block = condition.weighed(self.requested([level])[0][0]) if again else block
                 found.append(block if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
@@ -243,28 +264,30 @@ class Rows(Evaluation):
             return 1.0
         return float((self.layout.root.size / part.cell.size).max() ** (max(self.highest.max() - 1.0, 0.0) / 2))
 
-    def _of_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> list[list[list[FloatArray]]]:
+    def _of_conditions(
+        self, parts: Sequence[CellPart], stated: Sequence[PartStatements]
+    ) -> list[list[list[FloatArray]]]:
         """Return the rows of conditions by part, and by the points where some of them hold."""
-        places = [(number, some) for number, own in enumerate(held) for some in own.by_points]
+        together = [(number, here) for number, statements in enumerate(stated) for here in statements.by_points]
         wanted = []
-        for number, some in places:
+        for number, conditions in together:
             part = parts[number]
-            X = some[0].points if some else part.points[:0]
-            wanted.append(RowRequest(part, X, [one.terms for one in some], self.scales(part).units))
-        found: list[list[list[FloatArray]]] = [[] for _ in parts]
-        for (number, some), blocks in zip(places, self.requested(wanted), strict=True):
-            found[number].append([one.weighed(block) for one, block in zip(some, blocks, strict=True)])
-        return found
+            X = conditions[0].points if conditions else part.points[:0]
+            wanted.append(RowRequest(part, X, [one.terms for one in conditions], self.scales(part).units))
+        rows: list[list[list[FloatArray]]] = [[] for _ in parts]
+        for (number, conditions), blocks in zip(together, self.requested(wanted), strict=True):
+            rows[number].append([one.weighed(block) for one, block in zip(conditions, blocks, strict=True)])
+        return rows
 
-    def _flows(self, part: CellPart, held: PartStatements) -> FloatArray:
+    def _flows(self, part: CellPart, statements: PartStatements) -> FloatArray:
         """Return how the balances depend on the rows of the conditions of a part."""
         flows, units = [np.empty((self.balances.count, 0))], self.scales(part).units
-        for rule, own in held.placed:
-            lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
+        for rule, conditions in statements.placed:
+            lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in conditions]
             flow = self.flux.of_conditions(part, rule, lowered, part.depth(rule.normals))
-            projection = own[0].projection if own else None
-            flows.append(flow if projection is None else flow @ np.kron(np.eye(len(own)), projection))
-        flows += [np.zeros((self.balances.count, len(one.points))) for one in held.alone]
+            projection = conditions[0].projection if conditions else None
+            flows.append(flow if projection is None else flow @ np.kron(np.eye(len(conditions)), projection))
+        flows += [np.zeros((self.balances.count, len(one.points))) for one in statements.alone]
         return np.hstack(flows)
 
     def conditions_on(self, place: Any) -> list[Statement]:
@@ -305,22 +328,22 @@ class Rows(Evaluation):
             )
         return self._factors[key]
 
-    def _add_conditions(self, parts: Sequence[CellPart], held: Sequence[PartStatements]) -> None:
+    def _add_conditions(self, parts: Sequence[CellPart], stated: Sequence[PartStatements]) -> None:
         """Add the conditions on pieces of the boundary at their quadrature points."""
-        pieces: dict[Any, list[tuple[CellPart, Rule, list[PlacedStatement]]]] = {}
-        for part, own in zip(parts, held, strict=True):
-            for place, (rule, stated) in zip(part.boundary, own.placed, strict=True):
-                pieces.setdefault(place, []).append((part, rule, stated))
-        for place, every in pieces.items():
-            roots = [np.sqrt(rule.weights * part.depth(rule.normals)) for part, rule, _ in every]
-            projections = [None if part.whole else self._projection(part, rule) for part, rule, _ in every]
+        pieces_at: dict[Any, list[tuple[CellPart, Rule, list[PlacedStatement]]]] = {}
+        for part, statements in zip(parts, stated, strict=True):
+            for place, (rule, conditions) in zip(part.boundary, statements.placed, strict=True):
+                pieces_at.setdefault(place, []).append((part, rule, conditions))
+        for place, pieces in pieces_at.items():
+            roots = [np.sqrt(rule.weights * part.depth(rule.normals)) for part, rule, _ in pieces]
+            projections = [None if part.whole else self._projection(part, rule) for part, rule, _ in pieces]
             for statement in self.conditions_on(place):
-                lowered = self.lowered_at(statement, [(part, rule.points, rule.normals) for part, rule, _ in every])
-                for (part, rule, stated), (terms, source), root, projection in zip(
-                    every, lowered, roots, projections, strict=True
+                lowered = self.lowered_at(statement, [(part, rule.points, rule.normals) for part, rule, _ in pieces])
+                for (part, rule, conditions), (terms, source), root, projection in zip(
+                    pieces, lowered, roots, projections, strict=True
                 ):
                     factors = self.factor(statement, part, terms, self.scales(part).units) * root
-                    stated.append(
+                    conditions.append(
                         PlacedStatement(statement, rule.points, rule.normals, terms, source, factors, projection)
                     )
 
@@ -363,16 +386,6 @@ class Rows(Evaluation):
         return Balances(
             len(self.equations), self.flux.mixed.turns, (root.low + root.high) / 2, float(root.size.max()) / 2
         )
-
-    @cached_property
-    def flux(self) -> Fluxes:
-        """The fluxes across faces."""
-        return Fluxes(self)
-
-    @cached_property
-    def traces(self) -> Traces:
-        """The rows on faces."""
-        return Traces(self)
 
     def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, PlacedStatement]:
         """Return a part's share of an average over the domain as a row, and the condition at its points."""

@@ -13,8 +13,7 @@ from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
-from pibls.cells.iterative import refined, sensitivity
-from pibls.cells.layout import Layout
+from pibls.cells.inexact_factors import refined, sensitivity
 from pibls.cells.local import LocalSystems
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
@@ -97,17 +96,13 @@ class TreeSolver:
     def __post_init__(self) -> None:
         self.local = LocalSystems(self.rows)
         self.branches = Branches(self.local)
+        self.layout = self.rows.layout
         self._factors = Factors(Grams(self.layout.reference.nodes.device))
 
     @property
     def flops(self) -> float:
         """Operations so far."""
         return self.branches.work + self.local.work
-
-    @property
-    def layout(self) -> Layout:
-        """The problem on its domain."""
-        return self.rows.layout
 
     def work(self, cells: float, new: float) -> float:
         """Return the operations for a tree of ``cells`` cells, of which ``new`` are new, from those of the last tree.
@@ -218,7 +213,7 @@ class TreeSolver:
         if tree is None:
             return 0.0, {}
         start = tree.probed(np.random.default_rng((seed, 5)))
-        found, unknowns = sensitivity(self, start, is_exact=not isinstance(tree.elimination, Grams))
+        found, unknowns = sensitivity(self, start, tree.count, is_exact=not isinstance(tree.elimination, Grams))
         return found, {part: own[0] for batch in unknowns.own for part, own in self.weights(batch, unknowns)}
 
     def square(self, unknowns: Unknowns) -> float:
@@ -229,11 +224,6 @@ class TreeSolver:
         values = values_at(self.layout.reference, cut) if cut else []
         means = (part.volume * float(np.square(v).sum()) / len(v) for (part, _, _), v in zip(cut, values, strict=True))
         return sum(means) + sum(part.extent * float(np.square(own).sum()) for part, own in scaled if part.whole)
-
-    @property
-    def count(self) -> int:
-        """Number of unknowns of the last tree."""
-        return self._last_tree.count
 
     @property
     def _last_tree(self) -> FactoredTree:

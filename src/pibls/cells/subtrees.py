@@ -27,7 +27,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Cells, draw_reference
 from pibls.problem import Problem
-from pibls.runtime import blas_threads
+from pibls.runtime import one_core
 from pibls.solvers.elimination import Elimination, Front, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.rotations import Rotations
@@ -167,7 +167,7 @@ class Subtree:
     @classmethod
     def made(cls, recipe: TreeRecipe, path: Path) -> Subtree:
         """Assemble and factorise a subtree."""
-        with _ONE_AT_A_TIME, blas_threads(1):
+        with _ONE_AT_A_TIME, one_core():
             home = _home(recipe.setting)
             root = home.tree(recipe.splits)
             solver, factors = home.solver(path, recipe.paths)
@@ -211,7 +211,7 @@ def report_of(subtree: Subtree) -> SubtreeReport:
 
 def passed_up(subtree: Subtree, values: Values | None, zero: bool) -> PassedUp:
     """Pass right-hand sides up: those of the problem or zero ones, less the rows times unknowns."""
-    with blas_threads(1):
+    with one_core():
         loads, lifted = subtree.right_hand_sides(values, zero=zero), {}
         for batch, load in loads.items():
             assert batch.system is not None
@@ -221,7 +221,7 @@ def passed_up(subtree: Subtree, values: Values | None, zero: bool) -> PassedUp:
 
 def functions_passed_up(subtree: Subtree, values: Values, scale: float) -> PassedUp:
     """Pass the unknowns themselves up as right-hand sides, for a step of inverse iteration."""
-    with blas_threads(1):
+    with one_core():
         return _raised(subtree, subtree.solver.lifted_back(subtree.tree, subtree.unknowns(values), scale), None)
 
 
@@ -239,7 +239,7 @@ def front_of(right: PassedUp) -> FloatArray:
 
 def passed_down(subtree: Subtree, right: PassedUp, given: FloatArray, before: Values | None, probing: bool) -> Values:
     """Return unknowns by back substitution, added to those before, from the sums and the shared ones of the root."""
-    with blas_threads(1):
+    with one_core():
         tree, count = subtree.tree, len(subtree.tree.top.sum_weights)
         rights = dict(zip(tree.batches, right[0], strict=True))
         change = tree.descended(rights, given[None, :count], given[count:], probing=probing)
@@ -262,13 +262,13 @@ def norms_of(values: Values) -> tuple[FloatArray, FloatArray]:
 
 def square_of(subtree: Subtree, values: Values) -> float:
     """Return the squared L2 norm of the functions."""
-    with blas_threads(1):
+    with one_core():
         return subtree.solver.square(subtree.unknowns(values))
 
 
 def missed(subtree: Subtree, values: Values) -> float:
     """Return the squared norm of the rows, and of the balance sums, times unknowns."""
-    with blas_threads(1):
+    with one_core():
         left, sums = (
             subtree.right_hand_sides(values, zero=True).values(),
             subtree.tree.sum_weights[:, :, None] * values.sums,
@@ -278,7 +278,7 @@ def missed(subtree: Subtree, values: Values) -> float:
 
 def weights_of(subtree: Subtree, values: Values) -> tuple[FloatArray, FloatArray]:
     """Return weights and residual norms of all parts in order, for the first right-hand side."""
-    with blas_threads(1):
+    with one_core():
         unknowns, left = subtree.unknowns(values), subtree.right_hand_sides(values, zero=False)
         found = {part: own[0] for batch in unknowns.own for part, own in subtree.solver.weights(batch, unknowns)}
         norms = {

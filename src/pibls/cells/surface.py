@@ -139,7 +139,8 @@ def rules_of(
     for numbers in curves.values():
         patch, box = wanted[numbers[0]][0].patch, np.array([wanted[number][0].box for number in numbers])
         counts = [wanted[number][3] for number in numbers]
-        rules = [gauss(count) for (count,) in (_counts(patch, box, counts) if turns else zip(counts, strict=True))]
+        turning = turns and not isinstance(patch, AffinePatch)
+        rules = [gauss(count) for (count,) in (_counts(patch, box, counts) if turning else zip(counts, strict=True))]
         U = np.concatenate([start + (stop - start) * V for (V, _), ((start, stop),) in zip(rules, box, strict=True)])
         X, normals, keep = patch.at(U[:, None])
         assert keep is None or keep.all()

@@ -29,6 +29,17 @@ class Traces:
     _known: dict[Any, FloatArray] = field(default_factory=dict)
     _units: dict[Face, FloatArray] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # by periodic axis, the fields and orders that are continuous across its ends
+        self._across_ends: dict[int, list[tuple[int, int]]] = {}
+        for statement in self.rows.problem.statements:
+            if isinstance(statement.place, Opposite):
+                (term,) = statement.form.terms
+                axis = int(np.flatnonzero(statement.place.low.normals(statement.place.low.sample(1).points)[0])[0])
+                number = self.rows.problem.field_names.index(term.field)
+                self._across_ends.setdefault(axis, []).append((number, term.order))
+        self.periodic = tuple(self._across_ends)
+
     def rows_on(self, pairs: Sequence[tuple[CellPart, Face]]) -> list[FloatArray]:
         """Return the trace coefficients on faces of all terms that are continuous there, as rows, for each part."""
         found = {pair: self._known[pair] for pair in pairs if pair in self._known}
@@ -114,7 +125,7 @@ class Traces:
     def continuous_across(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders of derivatives that are continuous across a face."""
         if face.shift:
-            return self._periodic[face.axis]
+            return self._across_ends[face.axis]
         if face.normals is not None:
             return self.rows.flux.across_interface(face)
         return self._continuous[face.axis]
@@ -124,23 +135,6 @@ class Traces:
         """Fields and orders that are continuous across sides of cells, by axis."""
         along = self.rows.orders.T.tolist()
         return [[(f, order) for f, most in enumerate(own) for order in range(most)] for own in along]
-
-    @cached_property
-    def _periodic(self) -> dict[int, list[tuple[int, int]]]:
-        """Fields and orders that are continuous across the ends of each periodic axis."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for statement in self.rows.problem.statements:
-            if isinstance(statement.place, Opposite):
-                (term,) = statement.form.terms
-                axis = int(np.flatnonzero(statement.place.low.normals(statement.place.low.sample(1).points)[0])[0])
-                number = self.rows.problem.field_names.index(term.field)
-                found.setdefault(axis, []).append((number, term.order))
-        return found
-
-    @cached_property
-    def periodic(self) -> tuple[int, ...]:
-        """The periodic axes."""
-        return tuple(self._periodic)
 
     @staticmethod
     def normals(face: Face) -> FloatArray:

@@ -49,6 +49,7 @@ class TreeDomain:
 
     def __post_init__(self) -> None:
         self.domain: Domain = self.problem.domain
+        self._nowhere = np.empty((0, len(self.domain.coordinates)))
         space = self.domain.domain if isinstance(self.domain, Product) else self.domain
         # whether the domain is a box, which cuts no cell; and its shape, without time, if it has a level
         self.is_box = isinstance(space, Box | TimeInterval)
@@ -70,7 +71,9 @@ class TreeDomain:
     def root(self) -> Cell:
         """The bounding box of the domain, with all features that cells align with."""
         low, high = np.array(self.domain.bounds, dtype=np.float64).T
-        marks = [self.landmarks, self._planes, *(singularity.point[None] for singularity in self.corner_singularities)]
+        marks = [self.landmarks]
+        if self.switching is not None:
+            marks += [self._planes(self.switching), *(own.point[None] for own in self.corner_singularities)]
         touched = np.empty((0, 1 + len(low))) if self.is_uncut else tangents(self._all_pieces, len(low))
         if self.solid is None:
             return Cell(low.copy(), high.copy(), marks=np.unique(np.concatenate(marks), axis=0), tangents=touched)
@@ -106,19 +109,14 @@ class TreeDomain:
     @cached_property
     def corner_singularities(self) -> tuple[CornerSingularity, ...]:
         """The points at which materials meet, with the singular functions around them; none without materials."""
-        marks = np.concatenate([self.landmarks, self._planes])
-        return () if self.switching is None else corner_singularities(self, marks)
-
-    @property
-    def _planes(self) -> FloatArray:
-        """The coordinate planes at which data jump."""
         if self.switching is None:
-            return np.empty((0, len(self.domain.coordinates)))
-        return (
-            self.switching.planes_inside
-            if self._is_steady_in_plane or self.switching.carried
-            else self.switching.planes
-        )
+            return ()
+        return corner_singularities(self, np.concatenate([self.landmarks, self._planes(self.switching)]))
+
+    def _planes(self, switching: Switching) -> FloatArray:
+        """Return the coordinate planes at which data jump."""
+        inside = self._is_steady_in_plane or switching.carried
+        return switching.planes_inside if inside else switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -225,7 +223,7 @@ class TreeDomain:
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
-        found += [(X, np.ptp(X, axis=0)) for X in self._interface_points]
+        found += [(X, np.ptp(X, axis=0)) for X in self._interface_points] if self.interfaces else []
         extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
         return [X for X, _ in found], extents
 
@@ -238,17 +236,16 @@ class TreeDomain:
     @cached_property
     def small_surfaces(self) -> tuple[FloatArray, FloatArray]:
         """Centres and half extents of small curved surfaces in space: holes and interfaces."""
-        return self._surrounded(MOST if len(self.domain.space) == 3 else 0.0)
+        return (self._nowhere,) * 2 if self.is_uncut or len(self.domain.space) != 3 else self._surrounded(MOST)
 
     @cached_property
     def holes(self) -> tuple[FloatArray, FloatArray]:
         """Centres and half extents of curved holes in a plane."""
-        return self._surrounded(1.0 - NEGLIGIBLE if len(self.domain.space) == 2 else 0.0)
+        in_plane = len(self.domain.space) == 2 and not self.is_uncut
+        return self._surrounded(1.0 - NEGLIGIBLE) if in_plane else (self._nowhere,) * 2
 
     def _surrounded(self, share: float) -> tuple[FloatArray, FloatArray]:
         """Return the centres and half extents of curved surfaces that are shorter than a share of the domain."""
-        if self.is_uncut or len(self.domain.space) < 2:
-            return (np.empty((0, len(self.domain.coordinates))),) * 2
         surfaces: list[Patch | FloatArray] = [
             *self._interface_points,
             *(piece.patch for piece in self._outlines.get(None, ())),

@@ -8,15 +8,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import sympy as sp
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.cells.error_marking import ErrorMarking
+from pibls.cells.coarsening import divided
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.layout import Layout
-from pibls.cells.linear import start_of
-from pibls.cells.solve import Fit
-from pibls.cells.tree import Cell, refined
-from pibls.checks import BoolArray, FloatArray
+from pibls.cells.linear import Start, first_tree, start_of
+from pibls.cells.rows import Rows
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.cell_run import CellRun, along, apart, follow, shortened, wanted
@@ -25,16 +27,16 @@ from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.rational import longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
+from pibls.evolution.run_modes import RunModes
 from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.problem.evaluate import differentiated
 from pibls.refinement import SMALLEST, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, MOST, PLAIN, POINTS, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, POINTS, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.residuals import ResidualTable
-from pibls.solution.sizes import field_scales
 
 
 class ComparedRuns(NamedTuple):
@@ -44,60 +46,6 @@ class ComparedRuns(NamedTuple):
     better: CellRun
     estimate: float
     left: float = np.inf
-
-
-class RunModes(NamedTuple):
-    """The main modes of a solution over time, whose coefficients tell its error in space.
-
-    Attributes
-    ----------
-    fit, sizes
-        The main modes of the solution over time side by side, and the size of the field of each.
-    marker
-        Selects cells to split.
-    expected
-        The error in space.
-    smooth
-        On which parts all modes are smooth.
-    told
-        Which fields have modes.
-    rest
-        The largest relative size of the other fields.
-    """
-
-    fit: Fit
-    sizes: FloatArray
-    marker: ErrorMarking
-    expected: float
-    smooth: BoolArray
-    told: BoolArray
-    rest: float
-
-    @classmethod
-    def of(cls, run: CellRun) -> RunModes:
-        """Return the modes of a solution.
-
-        At a time when a field is almost zero, its coefficients are rounding, which is never smooth. A field that is
-        always almost zero consists of the errors of other fields.
-        """
-        times, shares = run.sample()
-        whole = run.fit(times)
-        every = np.stack([whole.weights[part] for part in whole.parts])
-        roots, sizes, kept = np.sqrt(shares), run.stages.sizes(every).reshape(len(times), -1), []
-        means = np.sqrt(shares @ sizes**2)
-        scales = field_scales(run.stages.resolvent.problem, means)
-        told = (means >= SLIGHT * scales) | (means.max() == 0.0)
-        rest = float((means / scales)[~told].max(initial=0.0))
-        for number in np.flatnonzero(told).tolist():
-            own = every[:, number :: len(means)] * roots[:, None]
-            unit = own / (means[number] or 1.0)
-            turn, strength, _ = np.linalg.svd(np.einsum("ptm,psm->ts", unit, unit))
-            turn = turn[:, np.sqrt(strength) >= PLAIN * np.sqrt(strength[0])]
-            kept.append(np.einsum("ptm,tk->pkm", own, turn))
-        weights = dict(zip(whole.parts, np.concatenate(kept, axis=1), strict=True))
-        fit, scales = replace(whole, weights=weights), np.repeat(scales[told], [own.shape[1] for own in kept])
-        marker = ErrorMarking(run.stages.layout)
-        return cls(fit, scales, marker, marker.expected(fit, scales), marker.decay(fit).smooth, told, rest)
 
 
 @dataclass(eq=False)
@@ -112,30 +60,39 @@ class CellEvolution:
     _gaps: list[float] = field(default_factory=list)
     _excess: float = 1.0  # how much larger the error of the last solution was than coefficients and steps tell
     _known: dict[CellRun, RunModes] = field(default_factory=dict)  # the main modes of solutions
+    _needed: set[Cell] = field(default_factory=set)  # boxes that are divided whatever the solution is
 
     def first(self, h: float) -> CellRun:
         """Return a first solution, on cells that resolve coefficients, data and initial values."""
         problem, _ = self.resolvent.at(1.0 / (pole() * h))
         start = start_of(problem, self.tol, self.budget.part(MOST), self.seed, is_stable=True)
+        self._needed = self._without_start(start)
         tol = self.tol / SETTINGS.tighter
         stages = CellStages(self.resolvent, start.data.rows.layout, start.root, self.budget, tol)
-        return follow(stages, h)
+        return follow([(stages, self.resolvent.limits[1])], h)
+
+    def _without_start(self, start: Start) -> set[Cell]:
+        """Return the boxes that are divided whatever the initial values are, and however long the steps."""
+        z = 1.0 / (pole() * float(np.ptp(self.resolvent.limits)))
+        still = replace(self.resolvent, initial=dict.fromkeys(self.resolvent.initial, sp.S.Zero))
+        rows = Rows(start.data.rows.layout.restated(still.at(z)[0]))
+        return divided(first_tree(DataRefinement(rows), self.tol, budget=self.budget.left))
 
     def compare(self, here: CellRun) -> ComparedRuns:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
         if here.ended:
             return ComparedRuns(here, here, np.inf)
-        layout, root = self._finer(here)
-        self.course.tell("solve", len(here.stages.parts))
+        plan, richer = self._finer(here)
+        self.course.tell("solve", len(here.largest.parts))
+        before = here.largest.tol
         if here.drift > self.tol:
             # Steps on rough cells were longer than the tolerance allows; errors of steps add up.
             tol = MOST * self.tol * float(here.errors.max()) / here.drift
             h = wanted(float(here.breaks[1] - here.breaks[0]), float(here.errors[0]) / tol)
-            better = follow(CellStages(self.resolvent, layout, root, self.budget, tol), h)
+            better = follow([(own, float(breaks[-1])) for own, breaks in self._trees(plan, tol)], h)
         else:
-            tol = max(here.stages.tol / SETTINGS.tighter, min(here.stages.tol, SMALLEST / SETTINGS.stage_share))
-            stages = CellStages(self.resolvent, layout, root, self.budget, tol)
-            better = along(stages, shortened(here.breaks, 1.0 / FALLS))
+            tol = max(before / SETTINGS.tighter, min(before, SMALLEST / SETTINGS.stage_share))
+            better = along([(own, shortened(breaks, 1.0 / FALLS)) for own, breaks in self._trees(plan, tol)])
         if better.ended:
             return ComparedRuns(here, better, np.inf)
         gaps = apart(here, better)
@@ -144,7 +101,6 @@ class CellEvolution:
         self._gaps.append(gap)
         self._excess = self._exceeded(here, gaps)
         late = _left_in_time(here, better, gap)
-        richer = layout is not here.stages.layout
         estimate = (gap if richer else extrapolated(gap, fall, FALLS)) + late
         if estimate <= self.tol:
             return ComparedRuns(here, better, estimate)
@@ -159,6 +115,16 @@ class CellEvolution:
         slowest = max(falls, default=1.0)
         steady = len(falls) == 2 and slowest <= TREES.pays
         return self._gaps[-1] * slowest / (1.0 - slowest) / TREES.pays if steady else np.inf
+
+    def _trees(self, plan: list[tuple[Layout, Cell, FloatArray]], tol: float) -> list[tuple[CellStages, FloatArray]]:
+        """Return trees one after the other, with the steps on each."""
+        found: list[tuple[CellStages, FloatArray]] = []
+        for layout, root, breaks in plan:
+            if found and found[-1][0].root is root:
+                found[-1] = found[-1][0], np.concatenate([found[-1][1], breaks[1:]])
+            else:
+                found.append((CellStages(self.resolvent, layout, root, self.budget, tol), breaks))
+        return found
 
     def _exceeded(self, run: CellRun, gaps: FloatArray) -> float:
         """Return how much larger the error of a solution is than its coefficients and steps tell."""
@@ -182,27 +148,22 @@ class CellEvolution:
         """
         if self._modes(better).expected + better.drift > self.tol:
             return None
-        layout = better.stages.layout.enriched(-2)
-        stages = CellStages(self.resolvent, layout, better.stages.root, self.budget, better.stages.tol)
-        poorer = along(stages, shortened(better.breaks, FALLS))
+        poorer = along(better.plan(FALLS, -2))
         if poorer.ended:
             return None
         left = self._foreseen(better, poorer, apart(poorer, better))
         return ComparedRuns(better, poorer, left) if left <= self.tol else None
 
-    def _finer(self, here: CellRun) -> tuple[Layout, Cell]:
-        """Return richer cells or a finer tree, or both: the cheapest that are expected to meet the tolerance."""
-        fit, sizes, marker, _, smooth, *_ = self._modes(here)
-        layout = here.stages.layout
-        more, splits = marker.cheapest(fit, sizes, MOST * self.tol / self._excess, here.stages.share_of_factors)
-        richer = layout.enriched(more) if more else layout
-        rough = [part.volume for part, own in zip(fit.parts, smooth, strict=True) if not own]
-        if sum(rough) > MOST * layout.volume:
-            # Cells that are too large for a solution tell nothing of its singularities.
-            return richer, layout.trimmed(refined(fit.root, splits))
+    def _finer(self, here: CellRun) -> tuple[list[tuple[Layout, Cell, FloatArray]], bool]:
+        """Return richer cells or finer trees, or both: the cheapest that are expected to meet the tolerance.
+
+        Every group of equal steps has a tree of its own, whose cells are united where the solution needs no more.
+        """
+        modes, goal = self._modes(here), MOST * self.tol / self._excess
+        more, splits = modes.cheapest(goal, here.share_of_factors)
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
-        goal = min(self.tol / max(last, self.tol), 1.0)
-        return richer, marker.refined(fit, sizes, goal, given=splits)[0]
+        fall = min(self.tol / max(last, self.tol), 1.0)
+        return modes.plan(more, splits, goal, fall, self._needed), bool(more)
 
     def _modes(self, run: CellRun) -> RunModes:
         """Return the main modes of a solution, which are kept."""
@@ -213,7 +174,7 @@ class CellEvolution:
     def stage(self, found: ComparedRuns) -> Stage:
         """Return the record of a comparison."""
         run = found.run
-        size = {"nodes": run.unknowns, "cells": len(run.stages.parts), "steps": len(run.pieces)}
+        size = {"nodes": run.unknowns, "cells": len(run.largest.parts), "steps": run.steps}
         estimate = found.estimate if np.isfinite(found.estimate) else None
         return Stage(self.budget.elapsed, **size, estimate=estimate)
 
@@ -231,7 +192,7 @@ class CellEvolution:
     def cost(self, found: ComparedRuns) -> Cost:
         """Return the cost of the next comparison, which grows as it did, but twofold at most as a rule."""
         growth = min(found.better.operations / found.run.operations, 2.0)
-        return Cost("a finer tree of cells", growth * found.better.operations, 2.0 * found.better.stages.memory)
+        return Cost("a finer tree of cells", growth * found.better.operations, 2.0 * found.better.memory)
 
     def finer(self, found: ComparedRuns) -> CellRun:
         """Go on from the better solution."""
@@ -319,8 +280,8 @@ def _told(search: CellEvolution, found: ComparedRuns, stop: Stop) -> Solution:
     """Return a solution with its record and the verdict on it."""
     run, problem = found.run, search.resolvent.problem
     status, message = verdict(search.tol, found.estimate, stop)
-    reference = run.stages.layout.reference
-    settings = {"cells": len(run.stages.parts), "degree": reference.degree, "steps": len(run.pieces)}
+    most = run.largest
+    settings = {"cells": len(most.parts), "degree": most.layout.reference.degree, "steps": run.steps}
     record = Diagnostics(
         "Stages",
         settings,

@@ -12,6 +12,7 @@ from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.evaluation import PlacedStatement, Sources, power
 from pibls.cells.layout import Layout
+from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.repeated import Lifted, Repeated
 from pibls.cells.rows import Rows
@@ -108,9 +109,10 @@ class CellStages:
     tol: float
     _factors: dict[float, _Factors] = field(default_factory=dict)
     linearisations: int = 0
-    _works: tuple[float, float] = (0.0, 0.0)  # of all factors so far, and of all steps
+    works: tuple[float, float] = (0.0, 0.0)  # of all factors so far, and of all steps
     _remainders: Remainders | None = None
     _fewest: int = 0  # iterations of the first step after a linearisation
+    _held: float = 0.0  # bytes of factors that were given back
     _excess: float = 0.0  # work of all iterations beyond that number since then
 
     @cached_property
@@ -170,23 +172,18 @@ class CellStages:
 
     def _spend(self, factors: float, steps: float) -> None:
         """Count work."""
-        self._works = self._works[0] + factors, self._works[1] + steps
+        self.works = self.works[0] + factors, self.works[1] + steps
         self.budget.spend(factors + steps)
 
     @property
-    def share_of_factors(self) -> float:
-        """Share of factors in the work so far."""
-        return self._works[0] / sum(self._works)
-
-    @property
     def memory(self) -> float:
-        """Bytes held by all factors."""
-        return sum(8.0 * own.solves.numbers for own in self._factors.values())
+        """Bytes that all factors hold, or held."""
+        return sum(8.0 * own.solves.numbers for own in self._factors.values()) or self._held
 
     def affords(self, h: float) -> bool:
         """Tell whether the budget allows a step of a length."""
         if not self._factors:
-            return True
+            return self.budget.left > 0.0
         return self.budget.affords(self.step_work + (0.0 if h in self._factors else self.factor_work))
 
     def factors(self, h: float) -> _Factors:
@@ -244,6 +241,32 @@ class CellStages:
             for column, (name, order) in enumerate(functions):
                 found[number, order, name] = weights[:, column]
         return found
+
+    def projected(self, other: CellStages, states: States) -> tuple[States, FloatArray]:
+        """Return states on another tree, projected on the functions of this one, and how far each field is missed."""
+        if self.root is other.root and self.layout.reference is other.layout.reference:
+            return states, np.zeros(states.shape[2])
+        count, zero = int(np.prod(states.shape[1:3])), (0,) * self.layout.reference.dimension
+        network = network_of(other.layout, other.fit(states.reshape(len(states), count, -1)))
+        found = np.empty((len(self.parts), count, self.layout.reference.size))
+        squares = np.zeros(states.shape[2])
+        for group in self._groups:
+            values = network.evaluate(group.points, [zero])[zero].reshape(len(group.parts), -1, count).swapaxes(1, 2)
+            made = found[list(group.numbers)] = values @ group.fitting
+            nodes = self.layout.functions_at(group.parts[0], group.parts[0].points, [zero])[zero]
+            missed = (values - made @ nodes.T)[:, : states.shape[2]]
+            weights = np.stack([part.weights for part in group.parts])
+            squares += np.einsum("pfn,pn->f", np.square(missed), weights)
+        return found.reshape(len(found), *states.shape[1:3], -1), np.sqrt(squares)
+
+    def on(self, layout: Layout, root: Cell) -> CellStages:
+        """Return the same evolution on another tree."""
+        return CellStages(self.resolvent, layout, root, self.budget, self.tol)
+
+    def release(self) -> None:
+        """Give back the memory of all factors."""
+        self._held = self.memory
+        self._factors.clear()
 
     def step(self, time: float, h: float, states: States) -> Step | None:
         """Return the solution over a step; None if the nonlinear iteration does not converge."""

@@ -193,7 +193,7 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable("it has an interface, and functions in space are smooth everywhere")
     if analysis_of(problem).jumps:
         return Unsuitable("the coefficient of a highest derivative in space, or a term of its flux, jumps")
-    equations = analysis_of(problem).equations
+    equations = problem.laws.statements
     names = problem.field_names
     if len(equations) != len(names):
         return Unsuitable(f"it has {len(equations)} equations for {len(names)} fields")

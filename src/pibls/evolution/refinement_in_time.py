@@ -133,8 +133,7 @@ class RefinementInTime:
             if SETTINGS.times * system.iteration * more**design.dimension > self.allowed:
                 self.allowed *= NEGLIGIBLE
                 return first
-            before = system.missed
-            if before <= half:
+            if (before := system.missed) <= half:
                 break
             fineness *= growth
             system = self.system(design, fineness)
@@ -231,6 +230,8 @@ class RefinementInTime:
         assert found.finer is not None
         if len(self.runs) == SETTINGS.rounds:
             return Stop(Reason.EXHAUSTED, "the finest features there are do not resolve the solution")
+        if not found.run.design.dimension and SETTINGS.tighter ** -(self.level + 2) * self.tol < ROUNDING:
+            return Stop(Reason.ROUNDING)  # the next steps would be the same, agree, and prove nothing
         return self._lost(found.finer)
 
     def _lost(self, run: Run) -> Stop | None:
@@ -238,8 +239,7 @@ class RefinementInTime:
             return None
         if run.ended is not None and not run.ended.blown_up:
             return self._out_of_budget(run.ended)
-        lost = self._blown_up()
-        return Stop(Reason.LOST, lost) if lost else None
+        return Stop(Reason.LOST, lost) if (lost := self._blown_up()) else None
 
     def _out_of_budget(self, error: IntegrationError) -> Stop:
         return Stop(Reason.BUDGET, str(error), more_budget(self.budget.nominal, self.course.stages))

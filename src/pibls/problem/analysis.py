@@ -15,7 +15,6 @@ from pibls.problem.lowering import Form
 from pibls.problem.places import Across
 from pibls.problem.problem import Problem
 from pibls.problem.shocks import fronts_of
-from pibls.problem.statements import Statement
 from pibls.problem.switches import Switching, has_branches
 
 
@@ -38,11 +37,6 @@ class Analysis:
     """Orders, constancy, fluxes and switches of a problem; each is found when it is first asked for."""
 
     problem: Problem
-
-    @property
-    def equations(self) -> tuple[Statement, ...]:
-        """The differential equations."""
-        return self.problem.laws.statements
 
     @cached_property
     def orders(self) -> Any:

@@ -240,7 +240,9 @@ def _constant(expression: sp.Expr) -> float:
         value = float(expression)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not np.isfinite(value) or (value == 0.0 and expression.is_zero is False):
+    # The tail of a function, as of exp(-1000), is zero here as at points.
+    vanishes = value == 0.0 and expression.is_zero is False and not expression.atoms(sp.Function)
+    if vanishes or not np.isfinite(value):
         raise ProblemError(
             f"{cut(text(expression), 120)} is not a finite real number that double precision can hold. "
             "Use other units, or check where it comes from."

@@ -126,6 +126,12 @@ class Form:
         """Whether the coefficients of all derivatives of the highest order depend on fields."""
         return all(d for term, d in zip(self.terms, self.depends, strict=True) if term.order == self.order)
 
+    @property
+    def has_roots(self) -> bool:
+        """Whether it is nonlinear in its highest derivatives, so that several values of these may solve it."""
+        highest = [term for term in self.terms if term.order == self.order]
+        return any(term.coefficient.free_symbols & {own.slot for own in highest} for term in highest)
+
     @cached_property
     def depends(self) -> tuple[bool, ...]:
         """Which coefficients depend on the unknowns."""

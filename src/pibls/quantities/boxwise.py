@@ -20,7 +20,7 @@ from pibls.quadrature.rules import gauss, tensor
 from pibls.quantities.where import Where
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 from pibls.solution.json_records import Network
 
 BOXED = 3  # coordinates in which places are divided into boxes
@@ -91,7 +91,7 @@ class Patchwork:
         cls, place: Where, network: Network, bounds: FloatArray, line_quadratures: dict[Any, LineQuadrature]
     ) -> Patchwork:
         """Return a place divided into the boxes on which a network is smooth."""
-        cells = network.space if isinstance(network, EvolvedCells) else network
+        cells = network.space if isinstance(network, EvolvedCells | EvolvedLegs) else network
         branch = cells.branch if isinstance(cells, CellNetwork) else None
         made = cls(place, None if branch is None else lambda X: branch(place.lifted(X)), [], line_quadratures)
         shapes = [place.domain] if place.region in (None, place.domain) else [place.domain, place.region]
@@ -101,7 +101,7 @@ class Patchwork:
         whole = Bounded(bounds[:, 0], bounds[:, 1], (0,), cuts, held)
         if isinstance(network, CellNetwork):
             made.boxes = made._along(network, whole)
-        elif isinstance(network, EvolvedCells):
+        elif isinstance(network, EvolvedCells | EvolvedLegs):
             made.boxes = made._divided([(whole, *ends) for ends in zip(*network.boxes(bounds), strict=True)])
         elif isinstance(network, EvolvedNetwork):
             made.boxes = made._divided([(whole, *ends) for ends in _steps(bounds, network.breaks)])

@@ -19,7 +19,7 @@ from pibls.quantities.quantity import Quantity
 from pibls.refinement.standards import PLAIN
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 from pibls.solution.json_records import Network
 
 _PER_STEP, _FEWEST = 4, 64  # places in time between two steps of a solution, and in all
@@ -96,7 +96,7 @@ def _first(course: Callable[[FloatArray], FloatArray], times: FloatArray, relati
 
 
 def _steps(network: Network, low: float, high: float) -> FloatArray:
-    if isinstance(network, EvolvedNetwork | EvolvedCells):
+    if isinstance(network, EvolvedNetwork | EvolvedCells | EvolvedLegs):
         return network.breaks
     if isinstance(network, CellNetwork):
         times = network.cuts[network.tree[:, 0] == network.dimension - 1]

@@ -7,7 +7,7 @@ import numpy as np
 from pibls.checks import FloatArray, IntArray
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork, pieces_of
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 from pibls.solution.json_records import Network
 
 
@@ -21,7 +21,9 @@ def boxes_around(network: Network, X: FloatArray, bounds: FloatArray, functions:
     >>> boxes.squeeze().tolist(), number.tolist()
     ([[0.0, 2.0], [2.0, 3.0]], [0, 1, 0])
     """
-    if isinstance(network, EvolvedNetwork | EvolvedCells):
+    if isinstance(network, EvolvedCells | EvolvedLegs):
+        found = network.boxes_at(X)
+    elif isinstance(network, EvolvedNetwork):
         piece = pieces_of(network.breaks, X[:, -1])
         steps = np.stack([network.breaks[piece], network.breaks[piece + 1]], axis=1)
         found = np.concatenate([_in_space(network, X[:, :-1], bounds[:-1], functions), steps[:, None]], axis=1)
@@ -33,13 +35,12 @@ def boxes_around(network: Network, X: FloatArray, bounds: FloatArray, functions:
 
 def _in_space(network: Network, X: FloatArray, bounds: FloatArray, functions: int) -> FloatArray:
     """Return the box of every point, without the steps in time of an evolution."""
-    cells = network.space if isinstance(network, EvolvedCells) else network
-    if isinstance(cells, CellNetwork):
-        part = cells.locate(X)
-        return np.stack([cells.centers[part] - cells.halves[part], cells.centers[part] + cells.halves[part]], axis=2)
+    if isinstance(network, CellNetwork):
+        part, ends = network.locate(X), (network.centers - network.halves, network.centers + network.halves)
+        return np.stack([end[part] for end in ends], axis=2)
     if X.shape[1] == 0:
         return np.empty((len(X), 0, 2))
-    every = cells.features if isinstance(cells, EvolvedNetwork) else cells.size
+    every = network.features if isinstance(network, EvolvedNetwork) else network.size
     count = max(1, round(every ** (1 / X.shape[1]) / functions))
     low, width = bounds[:, 0], np.ptp(bounds, axis=1) / count
     start = low + width * np.clip(np.floor((X - low) / width), 0, count - 1)

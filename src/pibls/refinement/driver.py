@@ -21,33 +21,33 @@ class Estimated(Protocol):
 
 
 Approximation = TypeVar("Approximation")
-Found = TypeVar("Found", bound=Estimated)
+Compared = TypeVar("Compared", bound=Estimated)
 
 
-class Discretisation(Protocol[Approximation, Found]):
+class Discretisation(Protocol[Approximation, Compared]):
     """A way to solve a problem more and more accurately."""
 
-    def compare(self, here: Approximation, /) -> Found:
+    def compare(self, here: Approximation, /) -> Compared:
         """Solve for a better approximation; return both, with the estimated error of the first."""
 
-    def stage(self, found: Found, /) -> Stage:
+    def stage(self, comparison: Compared, /) -> Stage:
         """Return the record of a comparison."""
 
-    def is_met(self, found: Found, /) -> bool:
+    def is_met(self, comparison: Compared, /) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
 
-    def limit(self, found: Found, /) -> Stop | None:
+    def limit(self, comparison: Compared, /) -> Stop | None:
         """Return the reason why refinement cannot help, or None if the discretisation knows of none."""
 
-    def cost(self, found: Found, /) -> Cost:
+    def cost(self, comparison: Compared, /) -> Cost:
         """Return the cost of the next comparison."""
 
-    def finer(self, found: Found, /) -> Approximation | None:
+    def finer(self, comparison: Compared, /) -> Approximation | None:
         """Return the next, finer approximation, or None if there is none."""
 
 
 @dataclass(eq=False)
-class Course(Generic[Found]):
+class Course(Generic[Compared]):
     """The state of a refinement: its budget, its patience, and all stages and comparisons so far."""
 
     budget: Budget  # work and time that the refinement may spend
@@ -55,12 +55,12 @@ class Course(Generic[Found]):
     report: Callable[..., Any]  # called with an action, seconds, a size, a residual and an estimate
     # stages, comparisons: one record and one comparison per stage
     stages: list[Stage] = field(default_factory=list)
-    comparisons: list[Found] = field(default_factory=list)
+    comparisons: list[Compared] = field(default_factory=list)
 
     @property
-    def best(self) -> Found:
+    def best(self) -> Compared:
         """The comparison with the smallest estimate."""
-        return min(self.comparisons, key=lambda found: found.estimate)
+        return min(self.comparisons, key=lambda comparison: comparison.estimate)
 
     def tell(self, doing: str, size: int) -> None:
         """Report an action together with the latest residual and estimate."""
@@ -72,30 +72,30 @@ class Course(Generic[Found]):
         self.stages.append(stage)
         self.tell("solve", stage.nodes or 0)
 
-    def limit(self, method: Discretisation[Any, Found], found: Found) -> Stop | None:
+    def limit(self, method: Discretisation[Any, Compared], comparison: Compared) -> Stop | None:
         """Return the first reason to stop: of the discretisation, of stagnation, or of cost; None to refine again."""
         return (
-            method.limit(found)
+            method.limit(comparison)
             or (self.patience and self.patience.limit(self.stages))
-            or method.cost(found).limit(self.budget, self.stages)
+            or method.cost(comparison).limit(self.budget, self.stages)
         )
 
 
-def refine(method: Discretisation[Approximation, Found], here: Approximation, course: Course[Found]) -> Stop:
+def refine(method: Discretisation[Approximation, Compared], here: Approximation, course: Course[Compared]) -> Stop:
     """Refine until the tolerance is met or a limit is reached; return the reason.
 
     Ctrl-C, a deadline or a memory limit ends the loop early; it raises only if no comparison was finished.
     """
     try:
         while True:
-            found = method.compare(here)
-            course.comparisons.append(found)
-            course.note(method.stage(found))
-            if method.is_met(found):
+            comparison = method.compare(here)
+            course.comparisons.append(comparison)
+            course.note(method.stage(comparison))
+            if method.is_met(comparison):
                 return Stop(Reason.TOLERANCE)
-            if (stop := course.limit(method, found)) is not None:
+            if (stop := course.limit(method, comparison)) is not None:
                 return stop
-            if (better := method.finer(found)) is None:
+            if (better := method.finer(comparison)) is None:
                 return Stop(Reason.EXHAUSTED, "nothing finer can be solved. Ask for a larger tol")
             here = better
     except STOPS as stopped:

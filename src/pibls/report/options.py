@@ -17,7 +17,7 @@ from pibls.report.quantities import Evaluator, Look, value_of
 from pibls.report.views import CloudView, CutView, View, cell_walls
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 
 Arrows = tuple[Evaluator, Evaluator]  # the components of a vector in the plane of a picture, as functions of points
 
@@ -130,15 +130,17 @@ def _check_cells(cells: object, solution: Solution, views: tuple[View, ...]) -> 
     """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
     if not check_flag("cells", cells):
         return None
-    network = solution.network.space if isinstance(solution.network, EvolvedCells) else solution.network
-    if not isinstance(network, CellNetwork):
+    network = solution.network
+    if not isinstance(network, CellNetwork | EvolvedCells | EvolvedLegs):
         raise InputError(
             f"The 'cells' parameter of plot is for solutions by cells. This one, by {solution.diagnostics.method}, has "
             "none; leave it out."
         )
     if isinstance(views[0], CutView):
         raise InputError("The 'cells' parameter of plot is not for cuts 'along' a line. Leave one of them out.")
-    return lambda view: cell_walls(network, view)
+    if isinstance(network, CellNetwork):
+        return lambda view: cell_walls(network, view)
+    return lambda view: cell_walls(network.space_at(view.fixed.get(network.dimension - 1)), view)
 
 
 def _check_levels(levels: Any) -> Any:

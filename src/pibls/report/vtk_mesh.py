@@ -19,7 +19,7 @@ from pibls.quadrature.roots import CLOSE, narrowed
 from pibls.report.grid_values import installed, values_at
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 from pibls.solution.storage import write_file
 
 _ENDINGS = (".vtu", ".vtk", ".pvd")
@@ -114,8 +114,8 @@ class CellMesh:
             raise InputError(f"to_vtk takes one to three coordinates of space. Got {self.axes} of them.")
         if self.solution.problem.domain.atoms is not None:
             raise InputError("to_vtk needs a domain with an inside, and a point cloud has none. Use to_csv.")
-        if isinstance(network, EvolvedCells):
-            return network.space.cell_boxes(bounds[:-1])
+        if isinstance(network, EvolvedCells | EvolvedLegs):
+            return network.space_at(self.time).cell_boxes(bounds[:-1])
         if not isinstance(network, CellNetwork):
             return bounds[None, : self.axes]
         boxes = network.cell_boxes(bounds)

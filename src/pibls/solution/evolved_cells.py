@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import FeatureError
 from pibls.features import MultiIndex
 from pibls.solution.celled import ENTRIES, CellNetwork
@@ -94,3 +95,83 @@ class EvolvedCells:
             [np.repeat(cells, len(steps), axis=0), np.tile(steps[:, None], (len(cells), 1, 1))], axis=1
         )
         return every[..., 0], every[..., 1]
+
+    def boxes_at(self, X: FloatArray) -> FloatArray:
+        """Return the bounds of the cell and the step around each point, shape (points, coordinates, 2)."""
+        part, piece = self.space.locate(X[:, :-1]), pieces_of(self.breaks, X[:, -1])
+        low = np.column_stack([self.space.centers[part] - self.space.halves[part], self.breaks[piece]])
+        high = np.column_stack([self.space.centers[part] + self.space.halves[part], self.breaks[piece + 1]])
+        return np.stack([low, high], axis=2)
+
+    def space_at(self, time: float | None) -> CellNetwork:
+        """Return the cells at a time, or the most that there are."""
+        del time
+        return self.space
+
+
+@dataclass(frozen=True, eq=False)
+class EvolvedLegs:
+    """Fields on cells in space that change from time to time.
+
+    The last coordinate is time; beyond its first and last time the states there are returned.
+    """
+
+    legs: tuple[EvolvedCells, ...]  # one after the other, on cells of their own
+
+    def __post_init__(self) -> None:
+        ends = [leg.breaks[[0, -1]].tolist() for leg in self.legs]
+        meets = all(one[1] == two[0] for one, two in pairwise(ends))
+        if not self.legs or not meets or len({(leg.size, leg.dimension) for leg in self.legs}) > 1:
+            raise FeatureError("The legs of EvolvedLegs must follow each other in time. Use those of one solve.")
+
+    @property
+    def size(self) -> int:
+        """Number of fields."""
+        return self.legs[0].size
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, time included."""
+        return self.legs[0].dimension
+
+    @property
+    def breaks(self) -> FloatArray:
+        """Where the steps begin, and where the last one ends."""
+        return np.concatenate([self.legs[0].breaks[:1], *(leg.breaks[1:] for leg in self.legs)])
+
+    @property
+    def space(self) -> CellNetwork:
+        """The most cells that there are."""
+        return self.space_at(None)
+
+    def space_at(self, time: float | None) -> CellNetwork:
+        """Return the cells at a time, or the most that there are."""
+        if time is None:
+            return max((leg.space for leg in self.legs), key=lambda space: space.cells)
+        return self.legs[int(self._numbers(np.array([time]))[0])].space
+
+    def _numbers(self, times: FloatArray) -> IntArray:
+        """Return the number of the leg that each time is in."""
+        return pieces_of(np.array([*(leg.breaks[0] for leg in self.legs), self.legs[-1].breaks[-1]]), times)
+
+    def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
+        X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
+        result, numbers = {index: np.empty((len(X), self.size)) for index in wanted}, self._numbers(X[:, -1])
+        for number in np.unique(numbers).tolist():
+            (rows,) = np.nonzero(numbers == number)
+            for index, values in self.legs[number].evaluate(X[rows], wanted).items():
+                result[index][rows] = values
+        return result
+
+    def boxes(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return low and high ends of every cell over every step, shape (boxes, coordinates) each."""
+        low, high = zip(*(leg.boxes(bounds) for leg in self.legs), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def boxes_at(self, X: FloatArray) -> FloatArray:
+        """Return the bounds of the cell and the step around each point, shape (points, coordinates, 2)."""
+        found, numbers = np.empty((*X.shape, 2)), self._numbers(X[:, -1])
+        for number in np.unique(numbers).tolist():
+            found[numbers == number] = self.legs[number].boxes_at(X[numbers == number])
+        return found

@@ -26,11 +26,11 @@ from pibls.problem.measured import Written
 from pibls.problem.unknown_numbers import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 
 Arrays = dict[str, FloatArray]
 Functions = Mapping[str, Callable[..., Any]]  # data functions by name
-RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork | EvolvedCells
+RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork | EvolvedCells | EvolvedLegs
 Network = RicherNetwork | DeepNetwork
 _MOST_COMBINED = 50
 _SIDES = ("features", "enhancement")
@@ -47,6 +47,13 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     if isinstance(network, EvolvedCells):
         arrays["breaks"] = network.breaks
         return {"evolved": network_record(network.space, arrays), "fields": network.size}
+    if isinstance(network, EvolvedLegs):
+        records = []
+        for number, leg in enumerate(network.legs):
+            own: Arrays = {}
+            records.append(network_record(leg, own))
+            arrays.update({f"leg_{number}_{name}": array for name, array in own.items()})
+        return {"legs": records}
     if isinstance(network, CellNetwork):
         # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
         arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
@@ -84,6 +91,15 @@ def _cells_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray], fun
     return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch).checked()
 
 
+def _evolved_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Functions) -> EvolvedCells:
+    return EvolvedCells(_cells_from(record["evolved"], arrays, functions), arrays["breaks"], int(record["fields"]))
+
+
+def _of_leg(number: int, arrays: Mapping[str, FloatArray]) -> Arrays:
+    start = f"leg_{number}_"
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
 def _symbols(names: Any) -> tuple[sp.Symbol, ...]:
     return tuple(sp.Symbol(check_name(name, "coordinates"), real=True) for name in names)
 
@@ -106,7 +122,10 @@ def network_from(
         frame: Any = tuple(map(float, record["frame"])) if "frame" in record else None
         return EvolvedNetwork(space, frame=frame, **{name: arrays[name] for name in _PATH})
     if "evolved" in record:
-        return EvolvedCells(_cells_from(record["evolved"], arrays, functions), arrays["breaks"], int(record["fields"]))
+        return _evolved_from(record, arrays, functions)
+    if "legs" in record:
+        legs = enumerate(record["legs"])
+        return EvolvedLegs(tuple(_evolved_from(own, _of_leg(number, arrays), functions) for number, own in legs))
     if "cells" in record:
         return _cells_from(record, arrays, functions)
 

@@ -13,7 +13,7 @@ from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.evolved_cells import EvolvedCells
+from pibls.solution.evolved_cells import EvolvedCells, EvolvedLegs
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -30,7 +30,7 @@ def to_torch(solution: Solution) -> Any:
         raise MissingDependencyError("to_torch needs PyTorch, which is not installed; install pibls[torch].") from None
 
     network = solution.network
-    if isinstance(network, EvolvedNetwork | EvolvedCells):
+    if isinstance(network, EvolvedNetwork | EvolvedCells | EvolvedLegs):
         raise InputError(
             "A solution that was followed in time cannot become a torch module: its weights are polynomials in time. "
             "Evaluate it with solution(X), or fit the problem with PIBLS."

@@ -13,7 +13,7 @@ from typing import Any
 from pibls.checks import cut, refusal
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Problem
-from pibls.runtime import blas_threads
+from pibls.runtime import one_core
 from pibls.solution import Solution
 from pibls.sweeps.kept import file_of, kept
 from pibls.sweeps.workers import Workers
@@ -53,7 +53,7 @@ class Solving:
         found = None if path is None else kept(path, problem)
         if found is None:
             # One thread everywhere: the same bits, whatever the number of processes.
-            with blas_threads(1), _interrupts() as seen:
+            with one_core(), _interrupts() as seen:
                 found = solve(problem, progress=False, **options)
             if seen:
                 raise KeyboardInterrupt

@@ -234,13 +234,12 @@ class _Wishes:
         wishes = (self.start, self.continuation, self.device, self.assume_well_posed, nodes, self.cluster)
         way = self.time if nodes is None else "space-time"
         strategy = Strategy(self.problem, tol, budget, seed, report, *wishes)
-
-        def run(accuracy: float) -> Solution:
-            return replace(strategy, tol=accuracy).run(way)
-
         if self.relative == "local":
-            return solve_locally(tol, run)
-        return run(tol) if self.goal is None else solve_for(asked(self.goal, "goal", "solve"), tol, run)
+            return solve_locally(tol, lambda accuracy: replace(strategy, tol=accuracy).run(way))
+        if self.goal is None:
+            return strategy.run(way)
+        wanted = asked(self.goal, "goal", "solve")
+        return solve_for(wanted, tol, lambda accuracy: replace(strategy, tol=accuracy).run(way))
 
 
 def _check_without(reason: str, **given: object) -> None:

@@ -91,6 +91,10 @@ def solve_by_cells(
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
+    given = [s.form for s in problem.statements if not s.is_equation]
+    higher = len(problem.domain.coordinates) > 1 and all(form.order > 1 for form in problem.laws.forms)
+    if higher and len(given) == 1 and given[0].order == 0:
+        return None  # one condition on values contradicts no other one, prescribes no flux, and is not too many
     lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
     ends = end_by_end(problem)
     needed, surplus = _parted(ends) if len(ends.statements) > 2 and not lost and clash is None else (ends, ())

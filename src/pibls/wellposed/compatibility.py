@@ -236,14 +236,14 @@ def _through(
         return None
     slots = sorted({*flux.rows, *slots_of(s.form for s in given)})
     wanted = flux.at(X, normals, slots)
-    rows, values = linear_rows(given, place, X, normals, slots)
+    rows, missed = tangent_rows(given, place, X, normals, slots)
     shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
     if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > CLOSE * scale:
         return None
     told = np.einsum("pc,pck,pk->p", shares[:, held], rows[:, held], wanted)
     squares = np.square(wanted).sum(axis=1)
     flows = np.sqrt(squares) > CLOSE * scale
-    return shares[:, held] * values[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
+    return -shares[:, held] * missed[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
 
 
 def given_on_parts(problem: Problem) -> list[Statement]:
@@ -256,25 +256,38 @@ def slots_of(forms: Iterable[Form]) -> set[Slot]:
     return {(term.field, term.multi_index) for form in forms for term in form.terms}
 
 
-def linear_rows(
-    given: Sequence[Statement], place: OnPart, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]
+def tangent_rows(
+    given: Sequence[Statement],
+    place: OnPart,
+    X: FloatArray,
+    normals: FloatArray,
+    slots: Sequence[Slot],
+    state: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return linear conditions at points of a place: coefficients (points, conditions, slots), and values."""
-    rows, values = np.zeros((len(X), len(given), len(slots))), np.zeros((len(X), len(given)))
+    """Return conditions at points of a place, linearised at a state: (points, conditions, slots), and residuals.
+
+    Without a state, that is zero.
+    """
+    rows, missed = np.zeros((len(X), len(given), len(slots))), np.zeros((len(X), len(given)))
+    state = np.zeros((len(X), len(slots))) if state is None else state
     for k, statement in enumerate(given):
         own, form = cast(OnPart, statement.place), statement.form
         here = np.ones(len(X), dtype=bool) if own is place or own == place else own.part.contains(X)
-        if here.any():
-            rows[here, k] = _coefficients(form, X[here], normals[here], slots)
-            values[here, k] = -form.source_function(X[here], normals[here])
-    return rows, values
+        if not here.any():
+            continue
+        values = [state[here, slots.index((term.field, term.multi_index))] for term in form.terms]
+        missed[here, k] = form.residual_at(X[here], normals[here], values)
+        rows[here, k] = _coefficients(form, X[here], normals[here], slots, values)
+    return rows, missed
 
 
-def _coefficients(form: Form, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]) -> FloatArray:
-    """Return the coefficients of a linear form at points: (points, slots)."""
+def _coefficients(
+    form: Form, X: FloatArray, normals: FloatArray, slots: Sequence[Slot], values: Sequence[FloatArray] = ()
+) -> FloatArray:
+    """Return the coefficients of a form at points, with the values of its own slots there: (points, slots)."""
     found = np.zeros((len(X), len(slots)))
     for term, function in zip(form.terms, form.coefficient_functions, strict=True):
-        found[:, slots.index((term.field, term.multi_index))] += function(X, normals)
+        found[:, slots.index((term.field, term.multi_index))] += function(X, normals, () if form.is_linear else values)
     return found
 
 

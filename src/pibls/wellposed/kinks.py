@@ -25,7 +25,7 @@ def kink_in(found: Comparison) -> str:
     """Say where the highest derivative of a solution jumps between roots of its equation; else an empty text."""
     problem, time = found.fit_layout.problem, found.fit_layout.problem.domain.time
     statements = problem.laws.statements
-    if len(statements) != 1 or len(problem.fields) != 1 or not _has_roots(statements[0]):
+    if len(statements) != 1 or len(problem.fields) != 1 or not statements[0].form.has_roots:
         return ""
     rows = Rows(found.fit_layout, TreeState(found.fit_layout, found.fit.weights))
     order, largest, jumps = statements[0].form.order, 0.0, list[tuple[float, FloatArray, int]]()
@@ -48,13 +48,6 @@ def kink_in(found: Comparison) -> str:
         f"{names[axis] * order} jumps from one solution of {equations_in_words(problem, statements)} to another, as it "
         "may do anywhere. Remove a condition, or add a little diffusion."
     )
-
-
-def _has_roots(statement: Statement) -> bool:
-    """Tell whether an equation is nonlinear in its highest derivatives."""
-    form = statement.form
-    slots = {term.slot for term in form.terms if term.order == form.order}
-    return any(term.coefficient.free_symbols & slots for term in form.terms if term.order == form.order)
 
 
 def _factor(rows: Rows, statement: Statement, part: CellPart, face: Face, order: int) -> FloatArray:

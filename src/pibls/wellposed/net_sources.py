@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from pibls.cells.iterate import MOST_STEPS
 from pibls.cells.linear import Start
 from pibls.cells.tree import leaves
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem import Across, Form, OnPart, Opposite, Problem
+from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import divided
 from pibls.problem.lowered_equations import lowered
@@ -26,15 +27,17 @@ from pibls.problem.printing import text
 from pibls.problem.statements import just_inside
 from pibls.problem.symbols import Field, normal
 from pibls.quadrature.roots import CLOSE
+from pibls.refinement import SMALLEST
 from pibls.refinement.standards import PLAIN, POINTS, SLIGHT
 from pibls.wellposed.compatibility import (
     SAMPLES,
+    Slot,
     boundary_rules,
     given_on_parts,
     halved,
     incompatibility,
-    linear_rows,
     slots_of,
+    tangent_rows,
 )
 
 
@@ -66,7 +69,7 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     if (
         others
         or any(s.form.source_function.constant != 0.0 for s in opposite)
-        or any(not s.form.is_linear or s.targets is not None for s in given)
+        or any(s.targets is not None for s in given)
     ):
         return ""
     try:
@@ -121,14 +124,15 @@ def _separated(written: object, space: tuple[sp.Symbol, ...]) -> tuple[sp.Expr, 
             (symbol, count) = others.variable_count[0]
             flux += factor * normal(symbol) * others.expr.diff(symbol, count - 1)
             rest -= term
-    # A divergence may be written out: a(u) u_xx + a'(u) u_x².
+    # A divergence may be written out: a(u) u_xx + a'(u) u_x², or a(u_x) u_xx.
     rest = sp.expand(rest)
     for second in (
         own for own in rest.atoms(sp.Derivative) if isinstance(own.expr, Field) and own.derivative_count == 2
     ):
         symbol, own = second.variables[0], second.expr
-        along = rest.coeff(second) * own.diff(symbol)
-        if set(second.variables) == {symbol} and not along.atoms(sp.Derivative) - {own.diff(symbol)}:
+        slope, factor = own.diff(symbol), rest.coeff(second)
+        along = sp.integrate(factor, slope) if factor.is_polynomial(slope) else factor * slope
+        if set(second.variables) == {symbol} and not along.atoms(sp.Derivative) - {slope}:
             flux, rest = flux + normal(symbol) * along, sp.expand(rest - along.diff(symbol))
     return flux, rest
 
@@ -224,14 +228,12 @@ def _flowing(
     given = given_on_parts(problem)
     own = [(term.field, term.multi_index) for term in net.flux.terms]
     slots = sorted({*own, *slots_of(s.form for s in given)})
-    rows, values = linear_rows(given, place, X, normals, slots)
-    inverse, rng = np.linalg.pinv(rows), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     steep = np.stack([normals @ np.array(index) * (sum(index) == 1) for _, index in slots], axis=1)
 
     def flow(size: float, *, meets: bool = True) -> FloatArray:
-        state = rng.standard_normal((len(X), len(slots))) + size * steep
-        missed = np.einsum("pcs,ps->pc", rows, state) - values
-        at = state - meets * np.einsum("psc,pc->ps", inverse, missed)
+        at = rng.standard_normal((len(X), len(slots))) + size * steep
+        at = _meeting(given, place, X, normals, slots, at) if meets else at
         return net.flux.residual_at(X, normals, [at[:, slots.index(slot)] for slot in own])
 
     found = np.array([flow(0.0) for _ in range(SAMPLES)])
@@ -244,3 +246,15 @@ def _flowing(
         found = np.concatenate([found, far])
     found = np.where(np.abs(found) > CLOSE * scale, found, 0.0)
     return np.asarray(weights * [found.min(axis=0), found.max(axis=0)])
+
+
+def _meeting(
+    given: Sequence[Statement], place: OnPart, X: FloatArray, normals: FloatArray, slots: Sequence[Slot], at: FloatArray
+) -> FloatArray:
+    """Return the states nearest to some that meet conditions at points of a place; NaN where none is found."""
+    for _ in range(MOST_STEPS):
+        rows, missed = tangent_rows(given, place, X, normals, slots, at)
+        if np.all(np.abs(missed) <= SMALLEST * (1.0 + np.einsum("pcs,ps->pc", np.abs(rows), np.abs(at)))):
+            return at
+        at = at - np.einsum("psc,pc->ps", np.linalg.pinv(rows), missed)
+    return np.full_like(at, np.nan)

@@ -39,11 +39,7 @@ def refined(start: T, step: Callable[[T], tuple[T, float]], *, is_exact: bool = 
 
 
 class Invertible(Protocol[T]):
-    """A factorised tree of ``count`` unknowns, with which inverse iteration is possible."""
-
-    @property
-    def count(self) -> int:
-        """Number of unknowns."""
+    """A factorised tree with which inverse iteration is possible."""
 
     def square(self, unknowns: T) -> float:
         """Return the squared L2 norm of the functions that have the unknowns."""
@@ -58,13 +54,13 @@ class Invertible(Protocol[T]):
         """Return the unknowns without the part that rows see."""
 
 
-def sensitivity(tree: Invertible[T], unknowns: T, *, is_exact: bool) -> tuple[float, T]:
-    """Return how far solutions change with their data, and the unknowns that change most, from random ones.
+def sensitivity(tree: Invertible[T], unknowns: T, count: int, *, is_exact: bool) -> tuple[float, T]:
+    """Return how far solutions change with their data, and the unknowns that change most, from ``count`` random ones.
 
     Gram matrices cannot resolve the smallest singular value, but inverse iteration finds its direction; the rows give
     the value.
     """
-    found = math.sqrt(tree.square(unknowns) / tree.count)
+    found = math.sqrt(tree.square(unknowns) / count)
     if is_exact or found <= 1.0 / NEGLIGIBLE:
         return found, unknowns
     for _ in range(_ITERATIONS):
@@ -72,4 +68,4 @@ def sensitivity(tree: Invertible[T], unknowns: T, *, is_exact: bool) -> tuple[fl
     for _ in range(_ITERATIONS):
         unknowns = tree.cleared(unknowns)
     size = tree.square(unknowns) / max(tree.missed(unknowns), sys.float_info.min)
-    return max(found, math.sqrt(size / tree.count)), unknowns
+    return max(found, math.sqrt(size / count)), unknowns
