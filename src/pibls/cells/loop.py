@@ -16,7 +16,15 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Comparison, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import affords_richer, is_cheaper_richer, next_cost, rate_on_trees, richer_work, room
+from pibls.cells.prices import (
+    affords_richer,
+    beside_poorer,
+    is_cheaper_richer,
+    next_cost,
+    rate_on_trees,
+    richer_work,
+    room,
+)
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -60,6 +68,7 @@ class Loop:
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _before_richer: float | None = None  # estimate before the cells became richer
+    _vouched: Comparison | None = None  # the last solution beside a poorer one, where a limit ended the refinement
     _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
@@ -68,6 +77,9 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
+            if stop.reason in (Reason.BUDGET, Reason.MEMORY):
+                found = beside_poorer(self.fitter, self.course, self.course.comparisons[-1])
+                self._vouched = found and self._ahead(found)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
@@ -86,8 +98,10 @@ class Loop:
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
         comparison, ahead = self._best(last), self._ahead(last)
+        if self._vouched is not None and self._vouched.fit is last.better:
+            ahead = min(ahead, self._vouched, key=lambda own: own.estimate)
         if limited and ahead.estimate < comparison.estimate:
-            return self._returned(ahead, last, stop)
+            return self._returned(ahead, last, stop if ahead.estimate > self.tol else Stop(Reason.TOLERANCE))
         # A solution on a coarse tree may be doubtful although the finer one is not.
         serious = self.fitter.doubt(comparison.better) or (doubt and not self.fitter.doubt(comparison.fit))
         estimate = max(1.0, comparison.estimate) if serious else comparison.estimate

@@ -9,12 +9,13 @@ from typing import Any
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
 from pibls.cells.outcome import Comparison
+from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.refinement import Cost, Course
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
+__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -47,6 +48,21 @@ def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float =
     """Return whether the budget allows a solution with two degrees more on the same tree, ``times`` over."""
     cells = len(fit.parts)
     return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
+
+
+def beside_poorer(fitter: Fitter, course: Course[Any], last: Comparison) -> Comparison | None:
+    """Return the better one of two solutions compared with one of two degrees less on its tree.
+
+    It costs a share of a solution, where a limit leaves nothing better to solve. None if that is too much.
+    """
+    if last.is_on_one_tree or fitter.layout.reference.dimension == 1:
+        return None
+    poorer, cells = fitter.enriched(-2), len(last.better.parts)
+    if poorer is None or not course.budget.affords(fitter.work(cells, cells) / richer_work(poorer)):
+        return None
+    fit, layout = poorer.fit(last.better.root, last.better), poorer.layout
+    found = Comparison(fit, layout, last.better, last.better_layout, math.inf, last.sensitivity)
+    return found.measured(distances(layout, fit, last.better_layout, last.better))
 
 
 def richer_work(fitter: Fitter) -> float:
