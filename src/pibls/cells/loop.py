@@ -68,7 +68,7 @@ class Loop:
     sensitivities: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _before_richer: float | None = None  # estimate before the cells became richer
-    _vouched: Comparison | None = None  # the last solution beside a poorer one, where a limit ended the refinement
+    _poorer: Comparison | None = None  # the last solution and a poorer one, where a limit ended the refinement
     _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
@@ -77,9 +77,7 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            if stop.reason in (Reason.BUDGET, Reason.MEMORY):
-                found = beside_poorer(self.fitter, self.course, self.course.comparisons[-1])
-                self._vouched = found and self._ahead(found)
+            self._poorer = beside_poorer(self.fitter, self.course, stop)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
@@ -97,9 +95,8 @@ class Loop:
         # The better solution is returned only where a limit ended a refinement that still converged.
         limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
         limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
-        comparison, ahead = self._best(last), self._ahead(last)
-        if self._vouched is not None and self._vouched.fit is last.better:
-            ahead = min(ahead, self._vouched, key=lambda own: own.estimate)
+        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own is not None]
+        ahead = min((own for own in better if own.fit is last.better), default=last, key=lambda own: own.estimate)
         if limited and ahead.estimate < comparison.estimate:
             return self._returned(ahead, last, stop if ahead.estimate > self.tol else Stop(Reason.TOLERANCE))
         # A solution on a coarse tree may be doubtful although the finer one is not.

@@ -12,7 +12,7 @@ from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
-from pibls.refinement import Cost, Course
+from pibls.refinement import Cost, Course, Reason, Stop
 from pibls.runtime import available_memory
 
 __all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
@@ -50,11 +50,14 @@ def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float =
     return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
 
 
-def beside_poorer(fitter: Fitter, course: Course[Any], last: Comparison) -> Comparison | None:
-    """Return the better one of two solutions compared with one of two degrees less on its tree.
+def beside_poorer(fitter: Fitter, course: Course[Comparison], stop: Stop) -> Comparison | None:
+    """Return the better one of the last two solutions, compared with one of two degrees less on its tree.
 
-    It costs a share of a solution, where a limit leaves nothing better to solve. None if that is too much.
+    That one costs a share of it, where a limit leaves nothing better to solve. None if that is too much.
     """
+    last = course.comparisons[-1]
+    if stop.reason not in (Reason.BUDGET, Reason.MEMORY):
+        return None
     if last.is_on_one_tree or fitter.layout.reference.dimension == 1:
         return None
     poorer, cells = fitter.enriched(-2), len(last.better.parts)
