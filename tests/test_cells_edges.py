@@ -150,6 +150,16 @@ def test_a_root_of_the_distance_from_an_edge_is_found():
     assert solution.true_error(20_000) < 1e-3
 
 
+def test_where_the_budget_ends_a_poorer_solution_vouches_for_the_last_one():
+    bar = pb.Box((x, -1, 1), (y, -1, 1), (z, 0, 1)) - pb.Box((x, 0, 1), (y, -1, 0), (z, 0, 1))
+    u = pb.field("u", x, y, z)
+    exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * sp.atan2(-x - y, y - x)) * sp.exp(z / 4)
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), exact / 16), bar, [pb.Dirichlet(u, exact)], exact=exact)
+    solution = pb.solve(problem, tol=1e-6, budget=1.0)
+    assert (solution.status, solution.diagnostics.settings["cells"]) == ("stalled", 24)
+    assert solution.true_error() < 3 * solution.error_estimate < 30 * solution.true_error()
+
+
 def plate_with_a_hole(count):
     """Return a square plate of triangles with a hole of so many sides."""
     angles = 2 * np.pi * np.arange(count) / count
