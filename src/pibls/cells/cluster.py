@@ -11,7 +11,7 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from pibls.cells import subtrees
 from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
-from pibls.cells.iterative import refined, sensitivity
+from pibls.cells.inexact_factors import refined, sensitivity
 from pibls.cells.order import along_halves, cheapest
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -320,8 +320,7 @@ class ClusterSolver(TreeSolver):
             self._setting = TreeSetting(
                 uuid.uuid4().hex,
                 layout.problem,
-                layout.reference.nodes,
-                layout.reference.degree,
+                replace(layout.reference),  # without what it has evaluated
                 layout.seed,
                 layout.is_stable,
                 self.local.tree_sum_unit(part),

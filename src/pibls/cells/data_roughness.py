@@ -106,8 +106,8 @@ class DataRoughness:
             small = (extents < 2 * cell.size / (SCAN - 1)) | np.isnan(extents)
             for k in np.flatnonzero(small.all(axis=1)).tolist():
                 if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
-                    found = self._done[cell]
-                    found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
+                    roughness = self._done[cell]
+                    roughness.coefficients = np.where(np.isnan(extents[k]), roughness.coefficients, np.inf)
         return [self._done[cell] for cell in cells]
 
     def search_postponed(self, cells: Sequence[Cell]) -> list[Roughness]:
@@ -134,9 +134,8 @@ class DataRoughness:
                     continue
                 for part, known, (factors, units) in zip(parts, _at(function, parts), scales, strict=True):
                     unit = factors[number] * units[name] / float(np.prod(part.half ** np.array(index)))
-                    own = self.probe.missed_features(part, function, known, unit)
-                    found = self._done[part.cell]
-                    found.coefficients = np.maximum(found.coefficients, own)
+                    missed, roughness = self.probe.missed_features(part, function, known, unit), self._done[part.cell]
+                    roughness.coefficients = np.maximum(roughness.coefficients, missed)
             self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, scales, strict=True)})
 
     def _counts(self, statement: Statement) -> bool:
@@ -144,39 +143,39 @@ class DataRoughness:
 
     def _source(self, equation: Statement, factors: dict[CellPart, float]) -> None:
         """Measure the source of an equation on parts, with a factor for each part."""
-        known = _sources(equation, list(factors))
-        if not known or (source := equation.form.source_function).constant == 0.0:
+        values = _sources(equation, list(factors))
+        if not values or (source := equation.form.source_function).constant == 0.0:
             return
-        values = {part: factors[part] * own for part, own in known.items()}
-        for part, own in values.items():
+        scaled = {part: factors[part] * own for part, own in values.items()}
+        for part, own in scaled.items():
             self._done[part.cell].square += float(part.weights @ np.square(own))
         if source.constant is not None:
             return
-        rough = {part: self._missed_by_cut(part, own) for part, own in values.items() if not part.whole}
-        missed = dict(rough)
-        if whole := [part for part in values if part.whole]:
-            stack, halves = np.stack([values[part] for part in whole]), np.stack([part.half for part in whole])
-            own = tails_of(self.rows.layout.reference).of_values(stack, halves)
-            between = self.probe.missed(whole, source, [known[part] for part in whole])
+        at_points = {part: self._missed_by_cut(part, own) for part, own in scaled.items() if not part.whole}
+        missed = dict(at_points)
+        if whole := [part for part in scaled if part.whole]:
+            stack, halves = np.stack([scaled[part] for part in whole]), np.stack([part.half for part in whole])
+            tails = tails_of(self.rows.layout.reference).of_values(stack, halves)
+            between = self.probe.missed(whole, source, [values[part] for part in whole])
             scale = np.array([factors[part] for part in whole])[:, None]
-            rough |= dict(zip(whole, own, strict=True))
-            missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
-        plain = self.probe.features(source, inside=True) is None
-        for part, own in rough.items():
-            found, search = self._done[part.cell], (part, factors[part], source, known[part])
-            found.data = np.maximum(found.data, missed[part])
-            if plain:
+            at_points |= dict(zip(whole, tails, strict=True))
+            missed |= dict(zip(whole, np.maximum(tails, scale * between), strict=True))
+        may_be_narrow = self.probe.features(source, inside=True) is not None
+        for part, tails in at_points.items():
+            roughness, search = self._done[part.cell], (part, factors[part], source, values[part])
+            roughness.data = np.maximum(roughness.data, missed[part])
+            if not may_be_narrow:
                 continue
-            if np.linalg.norm(own) > VISIBLE * np.sqrt(part.weights @ np.square(values[part])):
-                found.postponed.append(search)
+            if np.linalg.norm(tails) > VISIBLE * np.sqrt(part.weights @ np.square(scaled[part])):
+                roughness.postponed.append(search)
             else:
                 self._search(*search)
 
     def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray) -> None:
         """Search a source for features narrower than the point spacing."""
-        narrow, found = factor * self.probe.missed_features(part, source, known), self._done[part.cell]
-        found.narrow = np.maximum(found.narrow, narrow)
-        found.data = np.maximum(found.data, narrow)
+        narrow, roughness = factor * self.probe.missed_features(part, source, known), self._done[part.cell]
+        roughness.narrow = np.maximum(roughness.narrow, narrow)
+        roughness.data = np.maximum(roughness.data, narrow)
 
     def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
         """Return for every axis the L2 error of the fit by functions of lower degree on a cut part."""
@@ -241,22 +240,22 @@ class DataRoughness:
             for one, known in zip(given, _at(function, rules), strict=True):
                 unit = 1.0 / (one.unit * float(np.prod(one.part.half ** np.array(index))))
                 missed = math.sqrt(one.depth) * self.probe.missed_on(one.piece, function, known, unit)
-                found = self._done[one.part.cell]
-                found.coefficients = np.maximum(found.coefficients, missed * one.along)
+                roughness = self._done[one.part.cell]
+                roughness.coefficients = np.maximum(roughness.coefficients, missed * one.along)
         source = _source_of(statement)
         if source is None or source.constant == 0.0:
             return
         lines = self._on_lines(source, given)
         for one, values, line in zip(given, _at(source, rules), lines, strict=True):
-            found, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
-            found.square += scale**2 * float(one.rule.weights @ np.square(values))
+            roughness, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
+            roughness.square += scale**2 * float(one.rule.weights @ np.square(values))
             if source.constant is None and len(values) > 2:
                 narrow = self.probe.missed_on(one.piece, source, values)
                 count = self.rows.layout.reference.degree + 1
                 own = scale * max(missed_along(values, one.rule.weights, len(one.piece.box), count), line)
                 missed = min(own, self._missed_beside(one, source) if own > 0.0 else np.inf)
-                found.narrow = np.maximum(found.narrow, scale * narrow * one.along)
-                found.data = np.maximum(found.data, max(missed, scale * narrow) * one.along)
+                roughness.narrow = np.maximum(roughness.narrow, scale * narrow * one.along)
+                roughness.data = np.maximum(roughness.data, max(missed, scale * narrow) * one.along)
 
     def _missed_beside(self, one: _OnPiece, source: Function) -> float:
         """Return the L2 error of the fit to boundary values that a formula continues into a cut part; else infinity.

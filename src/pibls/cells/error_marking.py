@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,9 @@ class ErrorMarking:
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
     _decay: tuple[Fit | None, Decay | None] = (None, None)
+    _total: tuple[float, int] = (0.0, sys.maxsize)  # roughness of the last solution, and its number of parts
+    # Whether roughness fell since the tree before, but by less than half of what it does where solutions are smooth.
+    _falls_slowly: bool = False
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
@@ -69,20 +73,21 @@ class ErrorMarking:
         At most about ``most`` new cells are made, the roughest first. The second value is the share of the selected
         roughness in the cells that are split.
         """
-        tails = self.rough(fit, sizes)
-        rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        smooth = dict(zip(fit.parts, self._parts_not_singular(fit).tolist(), strict=True))
-        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, MOST)]
+        along_axes = self.rough(fit, sizes)
+        roughness = {part: float(np.linalg.norm(tails)) for part, tails in along_axes.items()}
+        at_edges = self.decay(fit).smooth if self._falls_slowly else self._parts_not_singular(fit)
+        is_smooth = dict(zip(fit.parts, at_edges.tolist(), strict=True))
+        selected = dict.fromkeys([*_bulk(roughness, 1.0 - _REST), *_bulk(fit.residuals, MOST)])
         splits: Splits = {}
-        wanted = held = 0.0
-        for part in dict.fromkeys(chosen):
-            wanted += rough[part] ** 2
-            cuts = self.cuts(part.cell, tails[part], smooth[part])
+        in_selected = in_split = 0.0
+        for part in selected:
+            in_selected += roughness[part] ** 2
+            cuts = self.cuts(part.cell, along_axes[part], is_smooth[part])
             if most > 0 and part.cell.is_divisible:
                 splits[part.cell] = cuts
-                held += rough[part] ** 2
+                in_split += roughness[part] ** 2
                 most -= 2 ** len(cuts) - 1
-        return splits, held / wanted if wanted > 0 else 1.0
+        return splits, in_split / in_selected if in_selected > 0 else 1.0
 
     def wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells it asks for."""
@@ -127,6 +132,11 @@ class ErrorMarking:
         """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():
             found = (self.decay(fit).rough * (shares_of(self.layout, fit) / sizes)[:, :, None]).max(axis=1)
+            if self._known[0] is not fit:
+                now, (before, cells) = float(np.linalg.norm(found)), self._total
+                least = (cells / len(found)) ** (MOST * self.layout.reference.degree / self.layout.reference.dimension)
+                self._falls_slowly = cells < len(found) and now > least * before
+                self._total = now, len(found)
             self._known = fit, sizes.tobytes(), dict(zip(fit.parts, found, strict=True))
         return self._known[2]
 
@@ -207,7 +217,7 @@ class ErrorMarking:
         One level where a part is not smooth, more where the solution is singular. Where one landmark has most of the
         roughness, the levels suffice for the error goal.
         """
-        found, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
+        levels, around, singular = Counter[Mark](), Counter[Mark](), set[Mark]()
         # The behaviour at a corner singularity is known: its functions are part of the solution.
         known = {tuple(singularity.point.tolist()) for singularity in self.layout.tree_domain.corner_singularities}
         for part, smooth in zip(fit.parts, self._parts_not_singular(fit), strict=True):
@@ -218,10 +228,10 @@ class ErrorMarking:
                 # say little. A cell with several landmarks is too large to show which one is singular.
                 singular |= {mark for mark in marks if alone and len(mark) == 2}
                 deep = not marks.isdisjoint(singular) and (part.cell in splits or not part.whole)
-                found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
+                levels |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
         total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
-        found |= Counter({mark: _LEVELS - 1 for mark in singular if around[mark] > PLAIN**2 * total})
-        return found | Counter({mark: math.ceil(most) for mark in singular if around[mark] > total / 2})
+        levels |= Counter({mark: _LEVELS - 1 for mark in singular if around[mark] > PLAIN**2 * total})
+        return levels | Counter({mark: math.ceil(most) for mark in singular if around[mark] > total / 2})
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:

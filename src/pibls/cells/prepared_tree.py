@@ -14,7 +14,7 @@ from pibls.cells.compiled_leaves import IntArray, Leaves
 from pibls.cells.compiled_tree import CompiledTree, Solved, Vectors
 from pibls.cells.evaluation import PlacedStatement
 from pibls.cells.fitters import LinearFitter
-from pibls.cells.iterative import refined
+from pibls.cells.inexact_factors import refined
 from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import Overlay
 from pibls.cells.parts import CellPart

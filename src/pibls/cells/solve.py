@@ -13,7 +13,7 @@ from pibls.cells.batches import Factors
 from pibls.cells.branches import Branch, Branches
 from pibls.cells.evaluation import Sources
 from pibls.cells.factored_tree import Batch, FactoredTree, Unknowns
-from pibls.cells.iterative import refined, sensitivity
+from pibls.cells.inexact_factors import refined, sensitivity
 from pibls.cells.local import LocalSystems
 from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
