@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import sympy as sp
 
 import pibls as pb
 import sweep_helpers
-from internals import ClusterSolver, ClusterWorkers, TreeSolver, leaves, part_values, refined, start_of
+from internals import ClusterSolver, ClusterWorkers, Layout, Rows, TreeSolver, leaves, part_values, refined, start_of
 from pibls.errors import InputError, SolveError
 
 x, y = pb.coordinates("x y")
@@ -211,3 +212,14 @@ def test_a_worker_killed_at_any_moment_never_costs_the_answer(client, monkeypatc
         assert distance(rows, found, near) < max(1e-9, 0.1 * near.residual), moment
         assert found.residual == pytest.approx(near.residual, rel=0.05)
     assert len(killed) == 5
+
+
+def test_workers_take_the_functions_that_they_are_given():
+    """Rounding decides which combinations of nodes a machine draws, so that it must not draw them anew."""
+    rows, root = tree_of(PROBLEMS["varying"]())
+    layout = rows.layout
+    rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((layout.reference.size,) * 2))[0]
+    turned = replace(layout.reference, transform=layout.reference.transform @ rotation)
+    rows = Rows(Layout(layout.problem, turned, layout.seed))
+    here, there = TreeSolver(rows).solve(root), ClusterSolver(rows, client=Alone()).solve(root)
+    assert distance(rows, here, there) < 1e-9

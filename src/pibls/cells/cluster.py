@@ -11,7 +11,7 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -320,8 +320,7 @@ class ClusterSolver(TreeSolver):
             self._setting = TreeSetting(
                 uuid.uuid4().hex,
                 layout.problem,
-                layout.reference.nodes,
-                layout.reference.degree,
+                replace(layout.reference),  # without what it has evaluated
                 layout.seed,
                 layout.is_stable,
                 self.local.tree_sum_unit(part),

@@ -25,7 +25,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import TreeSolver, zero_loads
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Cells, draw_reference
+from pibls.features.reference import ReferenceNetwork
 from pibls.problem import Problem
 from pibls.runtime import one_core
 from pibls.solvers.elimination import Elimination, Front, Load
@@ -57,8 +57,7 @@ class TreeSetting:
 
     token: str  # settings with one token are equal
     problem: Problem
-    nodes: Cells
-    degree: int
+    reference: ReferenceNetwork  # functions of a high degree differ from machine to machine if they are drawn again
     seed: int
     is_stable: bool
     unit: FloatArray  # of balance sums
@@ -145,9 +144,7 @@ _homes: WeakValueDictionary[str, _Home] = WeakValueDictionary()
 def _home(setting: TreeSetting) -> _Home:
     found = _homes.get(setting.token)
     if found is None:
-        dimension = len(setting.problem.domain.coordinates)
-        reference = draw_reference(dimension, setting.degree, setting.seed, setting.nodes)
-        layout = Layout(setting.problem, reference, setting.seed, is_stable=setting.is_stable)
+        layout = Layout(setting.problem, setting.reference, setting.seed, is_stable=setting.is_stable)
         found = _homes[setting.token] = _Home(Rows(layout), setting.unit)
     return found
 

@@ -27,7 +27,7 @@ from pibls.evolution.form import Evolution, compiled, find_evolution
 from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.rational import longest, pole
 from pibls.evolution.resolvent import Resolvent, find_resolvent
-from pibls.evolution.run_modes import RunModes
+from pibls.evolution.run_modes import Finer, RunModes
 from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.problem.evaluate import differentiated
@@ -82,7 +82,7 @@ class CellEvolution:
         """Compare with a solution by richer cells where it is smooth, else on a finer tree; steps are shorter, too."""
         if here.ended:
             return ComparedRuns(here, here, np.inf)
-        plan, richer = self._finer(here)
+        plan, richer, share = self._finer(here)
         self.course.tell("solve", len(here.largest.parts))
         before = here.largest.tol
         if here.drift > self.tol:
@@ -95,7 +95,8 @@ class CellEvolution:
             better = along([(own, shortened(breaks, 1.0 / FALLS)) for own, breaks in self._trees(plan, tol)])
         if better.ended:
             return ComparedRuns(here, better, np.inf)
-        gaps = apart(here, better)
+        # What cells miss that are not better, the distance of the two does not tell.
+        gaps = apart(here, better) / max(share, SLIGHT)
         gap = float(gaps.max())
         fall = gap / self._gaps[-1] if self._gaps and self._gaps[-1] > 0 else MOST
         self._gaps.append(gap)
@@ -154,16 +155,15 @@ class CellEvolution:
         left = self._foreseen(better, poorer, apart(poorer, better))
         return ComparedRuns(better, poorer, left) if left <= self.tol else None
 
-    def _finer(self, here: CellRun) -> tuple[list[tuple[Layout, Cell, FloatArray]], bool]:
+    def _finer(self, here: CellRun) -> Finer:
         """Return richer cells or finer trees, or both: the cheapest that are expected to meet the tolerance.
 
         Every group of equal steps has a tree of its own, whose cells are united where the solution needs no more.
         """
-        modes, goal = self._modes(here), MOST * self.tol / self._excess
-        more, splits = modes.cheapest(goal, here.share_of_factors)
+        goal = MOST * self.tol / self._excess
         last = self.course.comparisons[-1].estimate if self.course.comparisons else 1.0
         fall = min(self.tol / max(last, self.tol), 1.0)
-        return modes.plan(more, splits, goal, fall, self._needed), bool(more)
+        return self._modes(here).finer(goal, here.share_of_factors, fall, self._needed)
 
     def _modes(self, run: CellRun) -> RunModes:
         """Return the main modes of a solution, which are kept."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pibls.cells.coarsening import coarsened
+from pibls.cells.coarsening import coarsened, divided
 from pibls.cells.error_marking import ErrorMarking, Option, Splits
 from pibls.cells.layout import Layout
 from pibls.cells.solve import Fit
@@ -38,8 +38,8 @@ class LegModes(NamedTuple):
         On which parts all modes are smooth.
     share
         The share of the whole time that errors last, as it counts in a mean square.
-    unsure
-        The error in parts that are not smooth, of which only the size is known.
+    errors
+        What each part adds to the error.
     """
 
     leg: Leg
@@ -49,7 +49,7 @@ class LegModes(NamedTuple):
     expected: float
     smooth: BoolArray
     share: float
-    unsure: float
+    errors: FloatArray
 
     @classmethod
     def of(cls, leg: Leg, found: Sampled, means: FloatArray, scales: FloatArray, told: BoolArray) -> LegModes:
@@ -73,10 +73,24 @@ class LegModes(NamedTuple):
         lasting = max(float(leg.lasting.max()), float(np.ptp(leg.breaks)))
         share = math.sqrt(min(lasting / (last - first), 1.0))
         smooth = marker.decay(fit).smooth
-        unsure = min(float(np.linalg.norm(marker.errors(fit, sizes)[0][~smooth])), VISIBLE)
-        return cls(leg, fit, sizes, marker, marker.expected(fit, sizes), smooth, share, unsure)
+        errors = marker.errors(fit, sizes)[0]
+        return cls(leg, fit, sizes, marker, marker.expected(fit, sizes), smooth, share, errors)
 
-    def finer(self, layout: Layout, splits: Splits, goal: float, fall: float, needed: Collection[Cell]) -> Cell:
+    def allowed(self, goal: float, whole: float) -> float:
+        """Return the error that the better cells may leave, if all steps have one of a whole.
+
+        Of parts that are not smooth, no more than the size of the error is known, and half of the error always goes, so
+        that the better solution tells of the error of this one.
+        """
+        unsure = min(float(np.linalg.norm(self.errors[~self.smooth])), VISIBLE)
+        return min(max(goal / self.share, NEGLIGIBLE * unsure), MOST * whole / self.share)
+
+    def held(self, root: Cell) -> float:
+        """Return the square of the error in cells that a tree divides."""
+        boxes = divided(root)
+        return float(sum(e**2 for e, part in zip(self.errors, self.fit.parts, strict=True) if part.cell in boxes))
+
+    def finer(self, layout: Layout, splits: Splits, most: float, fall: float, needed: Collection[Cell]) -> Cell:
         """Return a tree with some cells split, and with cells united that need not be apart."""
         rough = [part.volume for part, own in zip(self.fit.parts, self.smooth, strict=True) if not own]
         root = self.fit.root
@@ -85,8 +99,7 @@ class LegModes(NamedTuple):
             root = layout.trimmed(refined(root, splits))
         elif splits:
             root = self.marker.refined(self.fit, self.sizes, fall, given=splits)[0]
-        most = NEGLIGIBLE * max(goal / self.share, self.unsure)
-        return coarsened(self.leg.stages.layout, self.fit, self.sizes, root, most, needed)
+        return coarsened(self.leg.stages.layout, self.fit, self.sizes, root, NEGLIGIBLE * most, needed)
 
 
 class Sampled(NamedTuple):
@@ -142,33 +155,45 @@ class RunModes(NamedTuple):
         expected = math.sqrt(sum((own.share * own.expected) ** 2 for own in legs))
         return cls(legs, expected, told, rest)
 
-    def cheapest(self, goal: float, share: float) -> tuple[int, list[Splits]]:
-        """Return by how many degrees cells become richer, and which are split when, to meet an error with least work.
+    def finer(self, goal: float, share: float, fall: float, needed: Collection[Cell]) -> Finer:
+        """Return the cells that are expected to meet an error with the least work, for each group of equal steps.
 
-        Factors had a ``share`` of the work so far.
+        Factors had a ``share`` of the work so far. Boxes that are ``needed`` stay divided.
         """
-        goal /= math.sqrt(len(self.legs))
-        every = [
-            own.marker.options(own.fit, own.sizes, max(goal / own.share, NEGLIGIBLE * own.unsure)) for own in self.legs
-        ]
-        more = cheapest(every, [len(own.leg.pieces) for own in self.legs], share)
-        if more is None:
-            return 0, [own.marker.splits(own.fit, own.sizes)[0] for own in self.legs]
-        return more, [options[more].splits for options in every]
-
-    def plan(
-        self, more: int, splits: list[Splits], goal: float, fall: float, needed: Collection[Cell]
-    ) -> list[tuple[Layout, Cell, FloatArray]]:
-        """Return for each group of equal steps the functions of cells, the tree, and the steps."""
+        count = math.sqrt(len(self.legs))
+        whole = math.sqrt(sum(own.share**2 * float(own.errors @ own.errors) for own in self.legs))
+        allowed = [own.allowed(goal / count, whole / count) for own in self.legs]
+        every = [own.marker.options(own.fit, own.sizes, most) for own, most in zip(self.legs, allowed, strict=True)]
+        more = cheapest(every, [len(own.leg.pieces) for own in self.legs], share) or 0
         layouts: dict[int, Layout] = {}
-        found = []
-        for own, cuts in zip(self.legs, splits, strict=True):
+        plan, held = [], 0.0
+        for own, options, most in zip(self.legs, every, allowed, strict=True):
             layout = own.leg.stages.layout
             if id(layout) not in layouts:
                 layouts[id(layout)] = layout.enriched(more) if more else layout
-            root = own.finer(layouts[id(layout)], cuts, goal / math.sqrt(len(self.legs)), fall, needed)
-            found.append((layouts[id(layout)], root, own.leg.breaks))
-        return found
+            splits = options[more].splits or ({} if whole > 0.0 else own.marker.splits(own.fit, own.sizes)[0])
+            root = own.finer(layouts[id(layout)], splits, most, fall, needed)
+            plan.append((layouts[id(layout)], root, own.leg.breaks))
+            held += own.share**2 * own.held(root)
+        return Finer(plan, bool(more), 1.0 if more or not whole > 0.0 else math.sqrt(held) / whole)
+
+
+class Finer(NamedTuple):
+    """Better cells for each group of equal steps.
+
+    Attributes
+    ----------
+    plan
+        The functions of cells, the tree, and the steps.
+    richer
+        Whether cells have more functions.
+    share
+        The share of the error in cells that are better.
+    """
+
+    plan: list[tuple[Layout, Cell, FloatArray]]
+    richer: bool
+    share: float
 
 
 def cheapest(every: Sequence[Mapping[int, Option]], steps: Sequence[int], share: float) -> int | None:
