@@ -82,7 +82,7 @@ class Comparison:
     @property
     def latest(self) -> Fit:
         """The solution from which refinement goes on: the better one, unless its cells are richer."""
-        return self.better if self.better_layout is self.fit_layout else self.fit
+        return self.fit if self.is_on_one_tree else self.better
 
     @property
     def is_on_one_tree(self) -> bool:
