@@ -141,7 +141,8 @@ def solution_of(
     fit, reference = found.fit, found.fit_layout.reference
     network, richer = network_of(found.fit_layout, fit), network_of(found.better_layout, found.better)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
-    settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
+    if (nodes := reference.nodes) != SINES:
+        settings |= asdict(nodes) | {"device": None if nodes.device is None else str(nodes.device)}
     diagnostics = Diagnostics(
         "Cells",
         settings,
