@@ -279,7 +279,9 @@ class Loop:
         )
         richer = richer and (not self.course.stages or prices.affords_richer(self.fitter, self.course, fit))
         comparison = self._with_richer_cells(fit) if richer else None
-        comparison = self._with_more_cells(fit) if comparison is None else comparison
+        # Richer cells that leave as much of the equations as before share all of the error.
+        if comparison is None or comparison.better.residual > max(fit.residual, SMALLEST * comparison.size):
+            comparison = self._with_more_cells(fit)
         self.sensitivities.append(comparison.sensitivity)
         unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
         return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))

@@ -81,10 +81,10 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     return cheaper and marker.seems_smooth(fit, sizes)
 
 
-def next_cost(fitter: Fitter, course: Course[Any], found: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
+def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
-    times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
-    fit = found.latest
+    times = 1.0 + richer_work(fitter) if comparison.is_on_one_tree else 1.0
+    fit = comparison.latest
     cells = len(fit.parts)
     growth = 1.0 + min(wanted, room(fitter, course, fit, times)) / cells
     needed = fitter.memory * growth ** _memory_power(fitter)
