@@ -10,6 +10,7 @@ import sympy as sp
 
 import pibls as pb
 from internals import Grams
+from pibls.runtime import device_for
 
 pytest.importorskip("torch")
 
@@ -79,3 +80,39 @@ def test_a_solution_of_another_machine_grows_without_its_device():
     record = replace(made.diagnostics, settings={**made.diagnostics.settings, "device": "cuda"})
     grown = replace(made, diagnostics=record).grow(nodes=100)
     assert grown.diagnostics.nodes > made.diagnostics.nodes
+
+
+def test_auto_takes_a_gpu_only_for_much_work(monkeypatch):
+    monkeypatch.setattr("pibls.tuning.automatic.found_device", lambda: "cpu")
+    placed = []
+
+    def chosen(device, operations):
+        placed.append(device_for(device, operations))
+        return placed[-1]
+
+    monkeypatch.setattr("pibls.cells.solve.device_for", chosen)
+    plain, small = (pb.solve(pb.problems.annulus(), tol=1e-4, device=device) for device in (None, "auto"))
+    assert set(placed) == {None}
+    assert small.diagnostics.settings["device"] == "auto"
+    assert small.error_estimate == plain.error_estimate
+    monkeypatch.setattr("pibls.runtime.RATE", 1e6)
+    large = pb.solve(pb.problems.annulus(), tol=1e-4, device="auto")
+    assert placed[-1] == "cpu"
+    assert large.status == plain.status
+    assert large.error_estimate == pytest.approx(plain.error_estimate, rel=0.1)
+
+
+def test_auto_closes_no_way(monkeypatch):
+    monkeypatch.setattr("pibls.tuning.automatic.found_device", lambda: "cpu")
+    t = pb.coordinates("t")
+    v = pb.field("v", x, t)
+    step = sp.Piecewise((1, x < sp.Rational(1, 3)), (0, True))
+    carried = pb.Problem(
+        sp.Eq(v.diff(t) + v.diff(x), 0),
+        pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 0.5),
+        [pb.Initial(v, step), pb.Dirichlet(v, 1, on=pb.Interval((x, 0, 1)).left)],
+    )
+    for problem in (pb.problems.heat_robin(), carried):
+        plain, auto = (pb.solve(problem, tol=1e-3, device=device) for device in (None, "auto"))
+        assert (auto.status, auto.diagnostics.method) == (plain.status, plain.diagnostics.method)
+        assert auto.diagnostics.message == plain.diagnostics.message

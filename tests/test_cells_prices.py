@@ -20,7 +20,7 @@ def test_memory_grows_as_cells_do_and_in_space_as_the_cuts_of_the_domain(monkeyp
     monkeypatch.setattr(prices, "available_memory", lambda: 16e9)
     fitter, course, fit = fake(dimension, 8, 1e9)
     assert prices.room(fitter, course, fit) == pytest.approx(more)
-    found = SimpleNamespace(fit_layout=1, better_layout=1, latest=fit)
+    found = SimpleNamespace(is_on_one_tree=False, latest=fit)
     cost = prices.next_cost(fitter, course, found, more, is_smooth=False)
     assert cost.memory == pytest.approx(16e9)
 

@@ -530,3 +530,17 @@ def test_richer_cells_that_share_the_error_of_a_corner_do_not_hide_it():
     for seed in (0, 1):
         solution = pb.solve(problem, tol=2e-3, seed=seed)
         assert solution.true_error() <= 3 * solution.error_estimate
+
+
+def test_richer_cells_that_leave_as_much_of_an_equation_vouch_for_nothing():
+    """Cells that hardly resolve the third mode of a beam lose it, and richer ones lose it as well."""
+    modes = [(1, 1.0), (3, sp.Rational(1, 10))]
+    exact = sum(own * sp.sin(k * sp.pi * x) * sp.cos((k * sp.pi) ** 2 * t) for k, own in modes)
+    w, beam = pb.field("w", x, t), pb.Interval((x, 0, 1))
+    ends = [pb.Dirichlet(w, 0), pb.Dirichlet(w.diff(x, 2), 0)]
+    starts = [pb.Initial(w, exact.subs(t, 0)), pb.Initial(w.diff(t), 0)]
+    problem = pb.Problem(
+        sp.Eq(w.diff(t, 2), -w.diff(x, 4)), beam * pb.TimeInterval(t, 0, 1), [*ends, *starts], exact=exact
+    )
+    solution = pb.solve(problem, tol=1e-2, progress=False)
+    assert solution.true_error() < 3 * solution.error_estimate

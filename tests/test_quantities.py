@@ -59,6 +59,37 @@ def test_a_quantity_is_a_number_with_an_error(torsion):
     assert "at (" in repr(found)
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda a, b: 2 * a - b + 1,
+        lambda a, b: np.float64(3) - a / 4,
+        lambda a, b: a * b,
+        lambda a, b: 1 / a + b / a,
+        lambda a, b: a**3 + abs(-b) ** 0.5,
+        lambda a, b: b**-2,
+    ],
+)
+def test_errors_of_formulas_bound_whatever_numbers_within_errors_give(formula):
+    rng = np.random.default_rng(95_001)
+    one, two = pb.Quantity(1.7, 0.1, np.zeros(2)), pb.Quantity(0.8, 0.05, note="rough")
+    found = formula(one, two)
+    drawn = [[own.value + own.error * k for k in (-1, 0, 1, *rng.uniform(-1, 1, 20))] for own in (one, two)]
+    values = np.array([formula(a, b) for a in drawn[0] for b in drawn[1]])
+    assert found.value == pytest.approx(formula(one.value, two.value))
+    assert np.abs(values - found.value).max() <= found.error * (1 + 1e-12)
+    assert found.error <= 3 * np.abs(values - found.value).max()
+    assert found.place is None
+
+
+def test_a_quotient_by_what_may_be_zero_has_no_bound():
+    small = pb.Quantity(0.1, 0.2)
+    assert (1 / small).error == (small**0.5).error == np.inf
+    assert (2 * pb.Quantity(1.0, np.nan, note="unknown")).note == "unknown"
+    with pytest.raises(TypeError):
+        small + "1"
+
+
 def test_values_of_expressions_at_points(torsion):
     inside, outside = [0.25, 0.5], [1.5, 0.5]
     slope = torsion.value(u.diff(x) * y + 1)

@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pibls.errors import ResourceError
 from pibls.limits import RESOURCE, room
 
-__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "core_quota", "format_bytes", "free_cores"]
-__all__ += ["is_dask", "mapped", "one_core", "require_memory", "seldom_collected"]
+__all__ = ["RATE", "Spare", "available_cores", "available_memory", "blas_threads", "core_quota", "device_for"]
+__all__ += ["format_bytes", "free_cores", "is_dask", "mapped", "one_core", "require_memory", "seldom_collected"]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -46,6 +47,27 @@ _SELDOM = 20_000
 # Load, per core of the machine, from which on other programs are taken to be waiting.
 _CROWDED = 1.25
 _ALONE: ContextVar[bool] = ContextVar("alone", default=False)  # whether other workers have the other cores
+
+
+@dataclass(frozen=True)
+class Spare:
+    """A device beside the processor, for the work that takes about a second of a core or more."""
+
+    device: str
+
+    def __str__(self) -> str:
+        return "auto"
+
+
+def device_for(device: Any, operations: float) -> Any:
+    """Return the device for so many operations; None if NumPy does them.
+
+    >>> device_for(Spare("cuda"), 1e6), device_for(Spare("cuda"), 1e12), device_for("cuda", 1e6)
+    (None, 'cuda', 'cuda')
+    """
+    if isinstance(device, Spare):
+        return device.device if operations >= RATE else None
+    return device
 
 
 def available_cores() -> int:

@@ -76,6 +76,13 @@ class Branch:
         """Number of shared unknowns, without the balance sums."""
         return len(self.at)
 
+    @property
+    def operations(self) -> float:
+        """Operations of its elimination, without that of its halves."""
+        if self.join is not None:
+            return joining(self.join.gone, self.join.left)
+        return 0.0 if self.system is None else self.system.work
+
     def holds(self, holders: Counter[Any]) -> bool:
         """Return whether it eliminates all unknowns that no other part holds; ``holders`` counts parts by place."""
         within = {place for place, count in self.part_counts.items() if count == holders[place]}
@@ -182,8 +189,7 @@ class Branches:
         ends = np.minimum(one.ends[0], two.ends[0]), np.maximum(one.ends[1], two.ends[1])
         at, sums = np.empty(join.gone + join.left, dtype=np.int64), join.sums
         at[join.places[0][sums:]], at[join.places[1][sums:]] = one.at, two.at
-        self.work += joining(join.gone, join.left)
-        return Branch(
+        made = Branch(
             rest,
             tuple(sizes[place] for place in rest),
             at[join.gone + sums :],
@@ -197,6 +203,8 @@ class Branches:
             join,
             1 + max(one.level, two.level),
         )
+        self.work += made.operations
+        return made
 
     def _join(self, one: Branch, two: Branch, inner: tuple[Any, ...], sizes: dict[Any, int]) -> Join:
         """Return the join pattern of two branches; pairs with equal patterns share one object."""

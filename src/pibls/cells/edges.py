@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.line_quadrature import LINES
 from pibls.cells.surface import pieces
 from pibls.checks import BoolArray, FloatArray
-from pibls.geometry.base import Region
+from pibls.geometry.base import Domain, Region
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
@@ -172,8 +172,8 @@ def borders(parts: Iterable[Part], shape: Region) -> FloatArray:
     return every[np.unique(_rounded(every), axis=0, return_index=True)[1]]
 
 
-def ridges(groups: Sequence[Iterable[Part]], shape: Region) -> FloatArray:
-    """Return the ends of the straight convex edges of a solid at which the conditions of one group meet others.
+def ridges(groups: Sequence[Iterable[Patch]], shape: Domain | None) -> FloatArray:
+    """Return the ends of the straight convex edges of a solid at which the flat patches of one group meet others.
 
     Examples
     --------
@@ -181,14 +181,16 @@ def ridges(groups: Sequence[Iterable[Part]], shape: Region) -> FloatArray:
     >>> from pibls.geometry import Box
     >>> x, y, z = sp.symbols("x y z")
     >>> box = Box((x, 0, 2), (y, 0, 1), (z, 0, 1))
-    >>> (ridges([[box.top], [box.front | box.back | box.bottom, box.right]], box).round(9) + 0.0).tolist()
-    [[[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]], [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]], [[2.0, 0.0, 1.0], [2.0, 1.0, 1.0]]]
+    >>> rest = (box.front | box.back | box.bottom).patches
+    >>> (ridges([box.top.patches, rest, box.right.patches], box).round(9) + 0.0)[:3].tolist()
+    [[[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]], [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]], [[2.0, 0.0, 0.0], [2.0, 0.0, 1.0]]]
     """
     found = [np.empty((0, 2, 3))]
-    flat = [[_plane(patch) for part in group for patch in part.patches] for group in groups]
+    if not isinstance(shape, Region) or shape.dimension != 3:
+        return found[0]
+    flat = [[plane for patch in group if (plane := _plane(patch)) is not None] for group in groups]
     for own, other in combinations(flat, 2):
-        for one, two in product(own, other):
-            found += [_along(shape, one, two, 0.0, 1 / 2)] if one is not None and two is not None else []
+        found += [_along(shape, one, two, 0.0, 1.0 - _SHARP / 2) for one, two in product(own, other)]
     edges = _joined(np.concatenate(found), shape)
     return edges[np.lexsort(_rounded(edges).reshape(len(edges), 6).T[::-1])]
 

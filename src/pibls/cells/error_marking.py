@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,9 @@ class ErrorMarking:
     layout: Layout
     _known: tuple[Fit | None, bytes, dict[CellPart, FloatArray]] = field(default=(None, b"", {}))
     _decay: tuple[Fit | None, Decay | None] = (None, None)
+    _total: tuple[float, int] = (0.0, sys.maxsize)  # roughness of the last solution, and its number of parts
+    # Whether roughness fell since the tree before, but by less than half of what it does where solutions are smooth.
+    _falls_slowly: bool = False
 
     def decay(self, fit: Fit) -> Decay:
         """Return how the coefficients of a solution decay; kept for the last fit."""
@@ -71,7 +75,8 @@ class ErrorMarking:
         """
         along_axes = self.rough(fit, sizes)
         roughness = {part: float(np.linalg.norm(tails)) for part, tails in along_axes.items()}
-        is_smooth = dict(zip(fit.parts, self._parts_not_singular(fit).tolist(), strict=True))
+        at_edges = self.decay(fit).smooth if self._falls_slowly else self._parts_not_singular(fit)
+        is_smooth = dict(zip(fit.parts, at_edges.tolist(), strict=True))
         selected = dict.fromkeys([*_bulk(roughness, 1.0 - _REST), *_bulk(fit.residuals, MOST)])
         splits: Splits = {}
         in_selected = in_split = 0.0
@@ -127,6 +132,11 @@ class ErrorMarking:
         """Return the roughness of the roughest field on every part, along each axis; kept for the last fit."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():
             found = (self.decay(fit).rough * (shares_of(self.layout, fit) / sizes)[:, :, None]).max(axis=1)
+            if self._known[0] is not fit:
+                now, (before, cells) = float(np.linalg.norm(found)), self._total
+                least = (cells / len(found)) ** (MOST * self.layout.reference.degree / self.layout.reference.dimension)
+                self._falls_slowly = cells < len(found) and now > least * before
+                self._total = now, len(found)
             self._known = fit, sizes.tobytes(), dict(zip(fit.parts, found, strict=True))
         return self._known[2]
 

@@ -109,7 +109,7 @@ class RowRequest:
 
     @property
     def shape(self) -> Any:
-        """RowRequest rows of equal shape can be evaluated together."""
+        """Requests of equal shape can be evaluated together."""
         forms = tuple((*key, *form) for key, form in self.forms.items())
         return forms, len(self.terms), None if self.left is None else self.left.shape
 

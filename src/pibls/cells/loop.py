@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from pibls.cells import prices
 from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for, highest_degree
@@ -16,7 +17,6 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Comparison, field_sizes, solution_of
 from pibls.cells.overlay import distances
-from pibls.cells.prices import affords_richer, is_cheaper_richer, next_cost, rate_on_trees, richer_work, room
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -56,10 +56,10 @@ class Loop:
     ends: Callable[[], str] | None = None  # says where the branch of solutions from zero ends, if it does
     reported: Comparison | None = None  # the comparison behind the last solution
     remark: str = ""  # final sentence of the message
-    # that of the first solution, and then of the better solution of every comparison
-    sensitivities: list[float] = field(default_factory=list)
+    sensitivities: list[float] = field(default_factory=list)  # of the first solution, and of every better one
     _marker: ErrorMarking | None = None
     _before_richer: float | None = None  # estimate before the cells became richer
+    _poorer: Comparison | None = None  # the last solution and a poorer one, where a limit ended the refinement
     _early: Solution | None = None  # what was diagnosed when two estimates in a row knew no digit
 
     def run(self, fit: Fit) -> Solution:
@@ -68,6 +68,7 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
+            self._poorer = prices.beside_poorer(self.fitter, self.course, stop)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
@@ -83,11 +84,12 @@ class Loop:
             return self._returned(comparison, last, stop)
         doubt = "" if stop.reason is Reason.INTERRUPTED else self.doubt
         # The better solution is returned only where a limit ended a refinement that still converged.
-        limits = (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE)
-        limited = not doubt and stop.reason in limits and self._is_settled(last) and not self._unseen(last.better)
-        comparison, ahead = self._best(last), self._ahead(last)
+        limited = stop.reason in (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE) and not doubt
+        limited = limited and self._is_settled(last) and not self._unseen(last.better)
+        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own is not None]
+        ahead = min((own for own in better if own.fit is last.better), default=last, key=lambda own: own.estimate)
         if limited and ahead.estimate < comparison.estimate:
-            return self._returned(ahead, last, stop)
+            return self._returned(ahead, last, stop if ahead.estimate > self.tol else Stop(Reason.TOLERANCE))
         # A solution on a coarse tree may be doubtful although the finer one is not.
         serious = self.fitter.doubt(comparison.better) or (doubt and not self.fitter.doubt(comparison.fit))
         estimate = max(1.0, comparison.estimate) if serious else comparison.estimate
@@ -103,8 +105,8 @@ class Loop:
         """Return the record of a stage; the sensitivity, if not given, is that found before the better solution."""
         size = (comparison.fit.unknowns, 0, len(comparison.fit.parts))
         own = self.sensitivities[-2] if sensitivity is None else sensitivity
-        seconds, residual = self.course.budget.elapsed, comparison.fit.residual
-        return Stage(seconds, *size, residual=residual, estimate=comparison.estimate, answer=own)
+        seconds, left = self.course.budget.elapsed, comparison.fit.residual
+        return Stage(seconds, *size, residual=left, estimate=comparison.estimate, answer=own)
 
     def is_met(self, comparison: Comparison) -> bool:
         """Return whether the estimate is within the tolerance and nothing casts doubt on it."""
@@ -151,7 +153,7 @@ class Loop:
 
     def _fit_on_finer_tree(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that were split."""
-        most, layout = room(self.fitter, self.course, fit, times), self.fitter.layout
+        most, layout = prices.room(self.fitter, self.course, fit, times), self.fitter.layout
         if self.splitting is not None:
             root, share = self.splitting(self.marker, fit, sizes, most)
             return self.fitter.fit(root, fit), share
@@ -196,7 +198,7 @@ class Loop:
         if richer is not None:
             self.fitter, self._before_richer = richer, comparison.estimate
             return comparison.better
-        goal, times = self._goal(comparison.estimate), 1.0 + richer_work(self.fitter)
+        goal, times = self._goal(comparison.estimate), 1.0 + prices.richer_work(self.fitter)
         return self._fit_on_finer_tree(comparison.fit, comparison.sizes, goal, times)[0]
 
     def _enrich_if_sensitive(self) -> bool:
@@ -235,7 +237,7 @@ class Loop:
             latest = self.course.comparisons[-3:]
             falls = [own.fall_of_distance for own in latest[-2:] if own.fall_of_distance is not None]
             cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
-            error, share, rate = last.apart, TREES.pays, rate_on_trees(falls, cells)
+            error, share, rate = last.apart, TREES.pays, prices.rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
             return last
         rate = max(rate, SLIGHT)
@@ -255,11 +257,11 @@ class Loop:
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return None
-        more, here = richer_work(self.fitter), len(comparison.fit.parts)
+        more, here = prices.richer_work(self.fitter), len(comparison.fit.parts)
         split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        affordable = affords_richer(self.fitter, self.course, comparison.fit, more)
+        affordable = prices.affords_richer(self.fitter, self.course, comparison.fit, more)
         return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
 
     @property
@@ -272,10 +274,14 @@ class Loop:
     def compare(self, fit: Fit) -> Comparison:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
         is_smooth = self.marker.is_smooth(fit)
-        richer = is_smooth or is_cheaper_richer(self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit))
-        richer = richer and (not self.course.stages or affords_richer(self.fitter, self.course, fit))
+        richer = is_smooth or prices.is_cheaper_richer(
+            self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit)
+        )
+        richer = richer and (not self.course.stages or prices.affords_richer(self.fitter, self.course, fit))
         comparison = self._with_richer_cells(fit) if richer else None
-        comparison = self._with_more_cells(fit) if comparison is None else comparison
+        # Richer cells that leave as much of the equations as before share all of the error.
+        if comparison is None or comparison.better.residual > max(fit.residual, SMALLEST * comparison.size):
+            comparison = self._with_more_cells(fit)
         self.sensitivities.append(comparison.sensitivity)
         unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
         return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
@@ -364,7 +370,7 @@ class Loop:
         """Return the cost of the next tree."""
         wanted = self.marker.wanted(comparison.latest, comparison.sizes)
         is_smooth = self.marker.is_smooth(comparison.latest)
-        return next_cost(self.fitter, self.course, comparison, wanted, is_smooth=is_smooth)
+        return prices.next_cost(self.fitter, self.course, comparison, wanted, is_smooth=is_smooth)
 
     @property
     def _is_rounded(self) -> bool:

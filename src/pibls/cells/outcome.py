@@ -82,7 +82,7 @@ class Comparison:
     @property
     def latest(self) -> Fit:
         """The solution from which refinement goes on: the better one, unless its cells are richer."""
-        return self.better if self.better_layout is self.fit_layout else self.fit
+        return self.fit if self.is_on_one_tree else self.better
 
     @property
     def is_on_one_tree(self) -> bool:
@@ -141,7 +141,8 @@ def solution_of(
     fit, reference = found.fit, found.fit_layout.reference
     network, richer = network_of(found.fit_layout, fit), network_of(found.better_layout, found.better)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
-    settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
+    if (nodes := reference.nodes) != SINES:
+        settings |= asdict(nodes) | {"device": None if nodes.device is None else str(nodes.device)}
     diagnostics = Diagnostics(
         "Cells",
         settings,

@@ -123,16 +123,16 @@ class Equations(NamedTuple):
 class PartStatements(NamedTuple):
     """The statements that hold in a part: equations, conditions on pieces of the boundary, and conditions at points."""
 
-    inside: list[PlacedStatement]
-    placed: list[tuple[Rule, list[PlacedStatement]]]
-    alone: list[PlacedStatement]
+    equations: list[PlacedStatement]
+    on_boundary: list[tuple[Rule, list[PlacedStatement]]]
+    at_points: list[PlacedStatement]
 
     @property
     def conditions(self) -> list[PlacedStatement]:
         """All conditions."""
-        return [own for _, known in self.placed for own in known] + self.alone
+        return [condition for _, conditions in self.on_boundary for condition in conditions] + self.at_points
 
     @property
     def by_points(self) -> list[list[PlacedStatement]]:
         """The conditions that hold at the same points."""
-        return [own for _, own in self.placed] + [[one] for one in self.alone]
+        return [conditions for _, conditions in self.on_boundary] + [[condition] for condition in self.at_points]

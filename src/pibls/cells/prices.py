@@ -9,12 +9,13 @@ from typing import Any
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
 from pibls.cells.outcome import Comparison
+from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
-from pibls.refinement import Cost, Course
+from pibls.refinement import Cost, Course, Reason, Stop
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
+__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -49,6 +50,24 @@ def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float =
     return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
 
 
+def beside_poorer(fitter: Fitter, course: Course[Comparison], stop: Stop) -> Comparison | None:
+    """Return the better one of the last two solutions, compared with one of two degrees less on its tree.
+
+    That one costs a share of it, where a limit leaves nothing better to solve. None if that is too much.
+    """
+    last = course.comparisons[-1]
+    if stop.reason not in (Reason.BUDGET, Reason.MEMORY):
+        return None
+    if last.is_on_one_tree or fitter.layout.reference.dimension == 1:
+        return None
+    poorer, cells = fitter.enriched(-2), len(last.better.parts)
+    if poorer is None or not course.budget.affords(fitter.work(cells, cells) / richer_work(poorer)):
+        return None
+    fit, layout = poorer.fit(last.better.root, last.better), poorer.layout
+    found = Comparison(fit, layout, last.better, last.better_layout, math.inf, last.sensitivity)
+    return found.measured(distances(layout, fit, last.better_layout, last.better))
+
+
 def richer_work(fitter: Fitter) -> float:
     """Return the work of cells with two degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
@@ -62,10 +81,10 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     return cheaper and marker.seems_smooth(fit, sizes)
 
 
-def next_cost(fitter: Fitter, course: Course[Any], found: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
+def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
-    times = 1.0 if found.better_layout is found.fit_layout else 1.0 + richer_work(fitter)
-    fit = found.latest
+    times = 1.0 + richer_work(fitter) if comparison.is_on_one_tree else 1.0
+    fit = comparison.latest
     cells = len(fit.parts)
     growth = 1.0 + min(wanted, room(fitter, course, fit, times)) / cells
     needed = fitter.memory * growth ** _memory_power(fitter)

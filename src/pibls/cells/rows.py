@@ -58,7 +58,7 @@ class Rows(Evaluation):
     def assembled(self, parts: Sequence[CellPart]) -> list[PartRows]:
         """Return the rows of parts; statements and functions are evaluated at the points of all parts together."""
         stated = self._stated_in(parts)
-        keys = [self._key(part, statements.inside) for part, statements in zip(parts, stated, strict=True)]
+        keys = [self._key(part, statements.equations) for part, statements in zip(parts, stated, strict=True)]
         equations, conditions = self._equations(parts, stated, keys), self._of_conditions(parts, stated)
         made = zip(parts, stated, keys, equations, conditions, strict=True)
         return [self._part_rows(*own) for own in made]
@@ -73,8 +73,8 @@ class Rows(Evaluation):
     ) -> PartRows:
         """Return the rows of a part, given those of its equations, and of its conditions by the points they share."""
         factors, units = self.scales(part)
-        sources = [one.source[:, None] for one in statements.inside]
-        source = np.concatenate([-one.weighed(own) for one, own in zip(statements.inside, sources, strict=True)])
+        sources = [one.source[:, None] for one in statements.equations]
+        source = np.concatenate([-one.weighed(own) for one, own in zip(statements.equations, sources, strict=True)])
         value = [np.empty((0, 1)), *(-one.weighed(one.source[:, None]) for one in statements.conditions)]
         flows = self._flows(part, statements)
         return PartRows(
@@ -88,7 +88,7 @@ class Rows(Evaluation):
             flows,
             None if part.whole else self._besides(part, flows, statements, conditions),
             key,
-            tuple(statements.inside),
+            tuple(statements.equations),
             tuple(statements.conditions),
             self.balances,
             equations.factor,
@@ -104,11 +104,11 @@ class Rows(Evaluation):
         on_rule = self._on_rule([parts[n] for n in whole], [stated[n] for n in whole]) if whole else []
         rows = dict(zip(whole, on_rule, strict=True))
         wanted = [
-            RowRequest(parts[n], None, [one.terms for one in stated[n].inside], self.scales(parts[n]).units)
+            RowRequest(parts[n], None, [one.terms for one in stated[n].equations], self.scales(parts[n]).units)
             for n in cut
         ]
         for number, blocks in zip(cut, self.requested(wanted), strict=True):
-            part, inside = parts[number], stated[number].inside
+            part, inside = parts[number], stated[number].equations
             equation = np.concatenate([one.weighed(block) for one, block in zip(inside, blocks, strict=True)])
             equation /= math.sqrt(part.extent)
             tested = [self._shares(part) @ block for block in np.split(equation, len(inside))]
@@ -121,17 +121,17 @@ class Rows(Evaluation):
 
     def _on_rule(self, parts: Sequence[CellPart], stated: Sequence[PartStatements]) -> list[Equations]:
         """Return the rows of whole parts as coefficients of derivatives at the points of the reference rule."""
-        first = stated[0].inside
+        first = stated[0].equations
         places = [(e, number, index) for e, one in enumerate(first) for number, index, _ in one.terms]
         distinct, indices = list(dict.fromkeys(places)), list(dict.fromkeys(index for *_, index in places))
         coefficients = np.zeros((len(parts), len(distinct), len(self.layout.reference.rule[1])))
         units = np.array([self.scales(part).units / math.sqrt(part.extent) for part in parts])
         half = np.array([part.half for part in parts])
         for e in range(len(self.equations)):
-            factors = np.array([statements.inside[e].factors for statements in stated])
+            factors = np.array([statements.equations[e].factors for statements in stated])
             for k, (number, index, value) in enumerate(first[e].terms):
                 varies = np.ndim(value) > 0
-                values = np.array([statements.inside[e].terms[k][2] for statements in stated]) if varies else value
+                values = np.array([statements.equations[e].terms[k][2] for statements in stated]) if varies else value
                 scale = (units[:, number] / np.prod(half**index, axis=1))[:, None]
                 coefficients[:, distinct.index((e, number, index))] += values * (factors * scale)
         terms = tuple((e, number, indices.index(index)) for e, number, index in distinct)
@@ -171,7 +171,7 @@ class Rows(Evaluation):
         """Return the residuals of a part at the state, without those on its faces."""
         assert self.state is not None
         (statements,), residuals = self._stated_in([part]), [np.zeros(0)]
-        for one in (*statements.inside, *statements.conditions):
+        for one in (*statements.equations, *statements.conditions):
             slots = self.state(part, one.points, [(term.field, term.multi_index) for term in one.statement.form.terms])
             terms = (value * slot for (_, _, value), slot in zip(one.terms, slots, strict=True))
             residuals.append(one.weighed(sum(terms, one.source)[:, None])[:, 0])
@@ -212,7 +212,7 @@ class Rows(Evaluation):
         if len(part.half) < 3 or not plain or not self.layout.tree_domain.is_covered:
             return None
         found, start = [], 0
-        for (rule, conditions), rows in zip(statements.placed, blocks, strict=False):
+        for (rule, conditions), rows in zip(statements.on_boundary, blocks, strict=False):
             stop = start + sum(map(len, rows))
             even = all(flows_evenly(condition.terms, rule) for condition in conditions)
             if not flows[:, start:stop].any(axis=1).all() or not even:
@@ -282,12 +282,12 @@ class Rows(Evaluation):
     def _flows(self, part: CellPart, statements: PartStatements) -> FloatArray:
         """Return how the balances depend on the rows of the conditions of a part."""
         flows, units = [np.empty((self.balances.count, 0))], self.scales(part).units
-        for rule, conditions in statements.placed:
+        for rule, conditions in statements.on_boundary:
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in conditions]
             flow = self.flux.of_conditions(part, rule, lowered, part.depth(rule.normals))
             projection = conditions[0].projection if conditions else None
             flows.append(flow if projection is None else flow @ np.kron(np.eye(len(conditions)), projection))
-        flows += [np.zeros((self.balances.count, len(one.points))) for one in statements.alone]
+        flows += [np.zeros((self.balances.count, len(one.points))) for one in statements.at_points]
         return np.hstack(flows)
 
     def conditions_on(self, place: Any) -> list[Statement]:
@@ -332,7 +332,7 @@ class Rows(Evaluation):
         """Add the conditions on pieces of the boundary at their quadrature points."""
         pieces_at: dict[Any, list[tuple[CellPart, Rule, list[PlacedStatement]]]] = {}
         for part, statements in zip(parts, stated, strict=True):
-            for place, (rule, conditions) in zip(part.boundary, statements.placed, strict=True):
+            for place, (rule, conditions) in zip(part.boundary, statements.on_boundary, strict=True):
                 pieces_at.setdefault(place, []).append((part, rule, conditions))
         for place, pieces in pieces_at.items():
             roots = [np.sqrt(rule.weights * part.depth(rule.normals)) for part, rule, _ in pieces]

@@ -19,7 +19,7 @@ from pibls.cells.parts import CellPart, values_at
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.runtime import seldom_collected
+from pibls.runtime import device_for, seldom_collected
 from pibls.solvers.elimination import DependentError, Load
 from pibls.solvers.grams import Grams
 from pibls.solvers.inputs import to_host
@@ -90,6 +90,7 @@ class TreeSolver:
     _root: Cell = field(init=False)  # the last tree
     _branches: list[Branch] = field(default_factory=list)
     _tree: FactoredTree | None = None  # its factorisation; None if the tree has no part, or Gram matrices fail
+    _device: Any = field(init=False)  # that a tree may be factorised on
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its unions
 
@@ -97,7 +98,8 @@ class TreeSolver:
         self.local = LocalSystems(self.rows)
         self.branches = Branches(self.local)
         self.layout = self.rows.layout
-        self._factors = Factors(Grams(self.layout.reference.nodes.device))
+        self._device = self.layout.reference.nodes.device
+        self._factors = Factors(Grams(device_for(self._device, 0.0)))
 
     @property
     def flops(self) -> float:
@@ -192,6 +194,9 @@ class TreeSolver:
 
     def _factorised(self, factors: Factors) -> FactoredTree | None:
         """Factorise the last tree; None if Gram matrices fail. A tree too large for a device is factorised in NumPy."""
+        device = device_for(self._device, sum(branch.operations for branch in self._branches))
+        if device != factors.elimination.device and isinstance(factors.elimination, Grams):
+            factors = self._factors = Factors(Grams(device))
         try:
             return factors.factorised(self._branches, self.branches.total)
         except DependentError:
@@ -199,8 +204,8 @@ class TreeSolver:
         except RuntimeError as error:
             if factors.elimination.device is None or "out of memory" not in str(error):
                 raise
-        self._factors = Factors(Grams())
-        return self._factorised(self._factors)
+        self._device = None
+        return self._factorised(factors)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return the sensitivity of the last solution to changes of its data, and the function that changes most.

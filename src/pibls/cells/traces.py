@@ -105,7 +105,7 @@ class Traces:
         return X
 
     def right(self, part: CellPart, face: Face, sides: int = 1, sources: Sources | None = None) -> FloatArray:
-        """Return the right-hand sides of :meth:`of`: those of interface conditions, and the sources of fluxes."""
+        """Return the right-hand sides of :meth:`rows_on`: those of interface conditions, and the sources of fluxes."""
         step = face.basis.shape[1]
         wanted = self.continuous_across(face)
         found = np.zeros((step * len(wanted), sides))

@@ -6,7 +6,6 @@ be stored under the cell itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +21,9 @@ from pibls.refinement.standards import MOST, PLAIN
 __all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # candidate positions of a split, as shares of the side
-_BESIDE = (math.sqrt(2.0) - 1.0) ** 2  # best ratio of neighbouring cells near any power of the distance (Gui, Babuška)
+# Best ratio of neighbouring cells near any power of the distance, (√2 − 1)² (Gui, Babuška), to six binary digits: cells
+# of equal size are then equal to the last one, and share their rows.
+_BESIDE = 11 / 64
 
 
 @dataclass(frozen=True, eq=False)

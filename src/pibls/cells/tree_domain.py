@@ -26,6 +26,7 @@ from pibls.geometry.base import LevelIn, Region
 from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import Patch, TimedPatch
 from pibls.geometry.sampling import kronecker
+from pibls.geometry.solid import Solid
 from pibls.problem import OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
@@ -85,17 +86,19 @@ class TreeDomain:
             tangents=touched,
             edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.solid)]),
             blunt_edges=blunt_edges,
-            ridges=ridges(self._parts_by_conditions, self.solid),
+            ridges=ridges(self._flat_groups, self.solid),
         )
 
     @property
-    def _parts_by_conditions(self) -> list[list[BoundaryPart]]:
-        """The boundary parts with conditions; those with the same conditions together."""
-        groups: dict[Any, list[BoundaryPart]] = {}
+    def _flat_groups(self) -> list[list[Patch]]:
+        """The patches of a solid; of a triangulated one, which has many, those with the same conditions together."""
+        if not isinstance(self.solid, Solid):
+            return [] if self.solid is None else [[patch] for patch in self.solid.boundary.patches]
+        groups: dict[Any, list[Patch]] = {}
         for place, part in self.places.items():
             own = frozenset(s.form.expression for s in self.problem.statements if s.place == place)
             if own:
-                groups.setdefault(own, []).append(part)
+                groups.setdefault(own, []).extend(part.patches)
         return list(groups.values())
 
     @cached_property

@@ -22,6 +22,7 @@ from pibls.features.arrays import MultiIndex
 from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_enhancement, draw_features
 from pibls.quadrature.rules import gauss, tensor
+from pibls.runtime import Spare
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
@@ -56,7 +57,7 @@ class Cells:
 
     activation: str = "sin"
     enhancement: str | None = None
-    device: str | None = None
+    device: str | Spare | None = None
 
     def __post_init__(self) -> None:
         for name in (self.activation, *([] if self.enhancement is None else [self.enhancement])):

@@ -255,7 +255,7 @@ class Visible:
 
     @property
     def wants_inside(self) -> bool:
-        """Whether what lies inside the other shape is kept, or what lies outside."""
+        """Whether the inside of the other shape is kept, or its outside."""
         operation = self.combination.operation
         return operation == "intersection" or (operation == "difference" and self.owner == 1)
 

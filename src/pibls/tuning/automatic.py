@@ -17,7 +17,7 @@ from pibls.methods.fit import found_device, placing
 from pibls.problem import Eigenvalue, Problem
 from pibls.problem.unknown_numbers import refuse_open
 from pibls.quantities import asked
-from pibls.runtime import available_memory, is_dask
+from pibls.runtime import Spare, available_memory, is_dask
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
@@ -77,7 +77,8 @@ def solve(
         Seed of nodes and points: the same seed gives the same solution.
     device
         A torch device such as ``"cuda"`` on which trees of cells are factorised and solved, and wide networks
-        assembled; ``"auto"`` takes a GPU if torch has one. The default is NumPy, which lines always use.
+        assembled; ``"auto"`` takes a GPU, if torch has one, for what takes a core about a second or more. The
+        default is NumPy, which lines always use.
     cluster
         The ``Client`` of a Dask cluster, whose workers factorise a linear problem on cells together. Trees too small
         for that are solved here. Needs ``pip install 'pibls[dask]'``.
@@ -197,7 +198,7 @@ class _Wishes:
             _check_way(time, self.problem, guessed, points is not None or not isinstance(method, Cells | None))
         if self.cluster is not None:
             _check_cluster(self.cluster, self.device)
-        device = _checked_device(self.device, time, method)
+        device = _checked_device(self.device, time, method, is_free=points is None)
         if self.problem.parameters:
             refuse_open(self.problem.parameters, "solve")
         return replace(self, device=device)
@@ -221,7 +222,8 @@ class _Wishes:
     ) -> Solution:
         others = {"start": self.start, "continuation": self.continuation or None, "time": self.time, "goal": self.goal}
         others["relative"] = None if self.relative == "domain" else self.relative
-        given = {"method": self.method, "points": self.points, "device": self.device, "cluster": self.cluster}
+        device = None if isinstance(self.device, Spare) else self.device
+        given = {"method": self.method, "points": self.points, "device": device, "cluster": self.cluster}
         _check_without(_INVERSE, **given, **others)
         from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
@@ -275,10 +277,11 @@ def _check_method(method: object, points: object, guessed: bool) -> None:
         )
 
 
-def _checked_device(device: Any, time: str | None, method: object) -> Any:
+def _checked_device(device: Any, time: str | None, method: object, *, is_free: bool) -> Any:
     """Return the device to use, or refuse one that is not there; a method of the user's may have its own."""
     if device == "auto":
-        return None if time == "lines" else found_device()
+        found = None if time == "lines" else found_device()
+        return found if found is None or not (is_free and isinstance(method, Cells | None)) else Spare(found)
     wanted = method.device if device is None and isinstance(method, Cells) else device
     if wanted is None:
         return None

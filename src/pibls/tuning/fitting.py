@@ -21,6 +21,7 @@ from pibls.methods.nonlinear_fit import fit_nonlinear
 from pibls.problem import Problem
 from pibls.refinement import Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
+from pibls.runtime import device_for
 from pibls.solution import Solution
 from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
@@ -136,7 +137,7 @@ class Fitting:
     ) -> Solution:
         """Fit a network at points; a nonlinear problem from a state ``near``, which may be ``close`` to a solution."""
         recipe = Recipe("PIBLS", settings, self.seed, Balanced(), 0.0, LeastSquares())
-        placed = on_device(network, self.device)
+        placed = on_device(network, device_for(self.device, self.operations(network.size)))
         if self.problem.is_linear:
             return fit(self.problem, points, placed, recipe)
         return fit_nonlinear(self.problem, points, placed, recipe, near, near=close)

@@ -23,7 +23,7 @@ from pibls.problem.transport import transport_of
 from pibls.refinement import SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.refinement.stopping import GLANCE
-from pibls.runtime import RATE
+from pibls.runtime import RATE, Spare
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
@@ -56,11 +56,16 @@ class Strategy:
     nodes: Cells | None = None
     cluster: Any = None
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether neither a device nor nodes are wished for. A spare device is no wish."""
+        return (self.device is None or isinstance(self.device, Spare)) and self.nodes is None
+
     def run(self, time: str | None) -> Solution:
         """Solve by the way that suits the problem, or by the one asked for."""
         check_squares(self.problem)
         check_interfaces(self.problem)
-        free = time is None and all(own is None for own in (self.device, self.nodes, self.start))
+        free = time is None and self._is_free and self.start is None
         evolves = self.problem.domain.time is not None
         # Only equations of first order carry values along characteristics.
         carries = free and all(form.order == 1 for form in self.problem.laws.forms)
@@ -93,7 +98,7 @@ class Strategy:
         """Solve an evolution by lines or in space and time at once, and by the other way where that stalls."""
         problem, words = self.problem, ""
         late = bool(self.budget.late) or self.budget.left == 0.0
-        free = self.device is None and self.nodes is None and not late and suits_cells(problem)
+        free = self._is_free and not late and suits_cells(problem)
         both = free and isinstance(find_evolution(problem), Evolution)
         if self.start is None and not self.continuation and suits_lines(problem):
             stages = suits_stages(problem)
@@ -138,7 +143,7 @@ class Strategy:
             return self._alone(solve_wide(*common, device=self.device, **wishes))
         nodes = self.nodes or SINES
         if self.device is not None:
-            nodes = replace(nodes, device=str(self.device))
+            nodes = replace(nodes, device=self.device if isinstance(self.device, Spare) else str(self.device))
         found = solve_by_cells(*common, nodes=nodes, cluster=self.cluster, **wishes)
         return found if self.problem.is_linear else self._alone(found)
 
@@ -160,7 +165,7 @@ class Strategy:
         )
         if isinstance(found, Unsuitable):
             return found
-        if self.device is None:
+        if self.device is None or isinstance(self.device, Spare):
             return self._alone(found)
         words = f"Lines run on NumPy: the device {shorten(self.device)} was not used. time='space-time' would use it."
         return _with_words(found, words)
