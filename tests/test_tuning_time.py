@@ -109,3 +109,25 @@ def test_work_to_come_follows_from_how_estimates_fell():
     assert strategy._to_come(run_with((10, 1e-1), (20, 1e-1 / 16)), 1e-1 / 16 / 256) == pytest.approx(4.0**3)
     assert strategy._to_come(run_with((10, 1e-1), (20, 2e-1)), 1e-6) == np.inf
     assert strategy._to_come(run_with((10, 1e-1)), 1e-6) == np.inf
+
+
+@pytest.mark.parametrize("kind", ["beam", "quantum"])
+def test_a_slight_fast_wave_is_not_lost_between_two_solutions_that_both_miss_it(kind: str) -> None:
+    """It is missed from the start and leaves hardly a residual: two solutions without it agree."""
+    x, t = pb.coordinates("x t")
+    line = pb.Interval((x, 0, 1))
+    u = pb.field("u", x, t, complex=kind == "quantum")
+    number, share, end = (5, sp.Rational(1, 300), sp.Rational(1, 3)) if kind == "beam" else (3, sp.Rational(1, 100), 2)
+    speeds = [(k * sp.pi) ** 2 * t for k in (1, number)]
+    turns = [sp.cos(own) if kind == "beam" else sp.exp(-sp.I * own) for own in speeds]
+    exact = sp.sin(sp.pi * x) * turns[0] + share * sp.sin(number * sp.pi * x) * turns[1]
+    start, conditions = pb.Initial(u, exact.subs(t, 0)), [pb.Dirichlet(u, 0)]
+    if kind == "beam":
+        equation = sp.Eq(u.diff(t, 2), -u.diff(x, 4))
+        conditions += [pb.Dirichlet(u.diff(x, 2), 0), pb.Initial(u.diff(t), 0)]
+    else:
+        equation = sp.Eq(sp.I * u.diff(t), -u.diff(x, 2))
+    problem = pb.Problem(equation, line * pb.TimeInterval(t, 0, end), [start, *conditions], exact=exact)
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-3

@@ -120,7 +120,20 @@ class Loop:
         falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
         seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
         seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
+        seen = seen or self._amplified(comparison) > self.tol
         return not seen or self.course.limit(self, comparison) is not None
+
+    def _amplified(self, comparison: Comparison) -> float:
+        """Return the error that the residual of an evolution allows, amplified as any comparison so far showed.
+
+        Waves that are too short for both of two solutions show in neither, but are missed from then on: they leave a
+        residual, of which rows in units of smaller cells see less.
+        """
+        if self.fitter.layout.problem.domain.time is None:
+            return 0.0
+        left = [own.fit.residual * own.fit.unknowns / own.size for own in self.course.comparisons]
+        most = max(own.estimate / one for own, one in zip(self.course.comparisons, left, strict=True) if one > 0.0)
+        return most * comparison.fit.residual * comparison.fit.unknowns / comparison.size
 
     def _is_within_tolerance(self, comparison: Comparison) -> bool:
         """Return whether the estimated error of one of two solutions is within the tolerance."""
