@@ -311,7 +311,7 @@ def root_mean_square_of(lapses: FloatArray, first: float, last: float) -> float:
     """Return the root mean square over time of errors that begin, last for a while, and add up as long as they do.
 
     >>> errors = np.array([[0.0, 1.0, 1.0], [0.0, 1.0, 2.0], [3.0, 4.0, np.inf]])
-    >>> root_mean_square_of(errors, 0.0, 4.0) == np.sqrt((2.0**2 + 1.0**2 + 4.0**2) / 4.0)
+    >>> bool(root_mean_square_of(errors, 0.0, 4.0) == np.sqrt((2.0**2 + 1.0**2 + 4.0**2) / 4.0))
     True
     """
     begins, ends = lapses[:, 0], np.minimum(lapses[:, 0] + lapses[:, 2], last)
