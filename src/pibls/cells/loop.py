@@ -133,7 +133,8 @@ class Loop:
         if self.fitter.layout.problem.domain.time is None:
             return 0.0
         left = [own.fit.residual * own.fit.unknowns / own.size for own in self.course.comparisons]
-        most = max(own.estimate / one for own, one in zip(self.course.comparisons, left, strict=True) if one > 0.0)
+        pairs = zip(self.course.comparisons, left, strict=True)
+        most = max((own.estimate / one for own, one in pairs if one > 0.0), default=0.0)
         return most * comparison.fit.residual * comparison.fit.unknowns / comparison.size
 
     def _is_within_tolerance(self, comparison: Comparison) -> bool:
