@@ -68,8 +68,7 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            if self.confirmed is None:
-                self._poorer = prices.beside_poorer(self.fitter, self.course, stop)
+            self._poorer = prices.beside_poorer(self.fitter, self.course, stop)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None

@@ -145,7 +145,12 @@ class Answer:
         return max(self.forward.solution.error_estimate or 0.0, SMALLEST)
 
     def _open_functions(self, rows: FloatArray) -> Iterator[str]:
-        """Yield a remark on every function that the data determine up to a constant."""
+        """Yield a remark on every function that the data determine up to a constant.
+
+        Solutions of which no digit is known do not tell what data see.
+        """
+        if self._inaccuracy >= 1.0:
+            return
         accuracy = float(np.linalg.norm(self._inaccuracy * self.measurements.sizes / self.weighed.noise))
         point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.residual))
         for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
