@@ -44,6 +44,7 @@ SIDES = {
     "cube": [3, 4, 6, 8, 10, 12, 16],
 }
 WAVES = {"square": 30.0, "rich square": 200.0, "cube": 6.0}
+STYLES = {"square": "-", "rich square": ":", "cube": "--"}  # of lines
 Clock = Callable[[], float]
 PRODUCT = {False: 2000, True: 8192}  # size of the matrix product, on a processor and on a GPU
 
@@ -219,17 +220,18 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(7, 6), constrained_layout=True)
+    machines = list(dict.fromkeys(row["on"] for row in rows))
     for key in dict.fromkeys((row["on"], row["kind"]) for row in rows):
         mine = [row for row in rows if (row["on"], row["kind"]) == key]
         weights, seconds = ([float(row[name]) for row in mine] for name in ("weights", "seconds"))
         power = f", power {exponent(weights, seconds):.2f}" if len(mine) > 2 else ""
-        style = {"square": "-", "rich square": ":", "cube": "--"}[key[1]]
-        axes.loglog(weights, seconds, marker="o", ls=style, label=f"{key[1]}, {key[0]}{power}")
+        style, color = STYLES[key[1]], f"C{machines.index(key[0])}"
+        axes.loglog(weights, seconds, marker="o", ms=4, ls=style, color=color, label=f"{key[1]}, {key[0]}{power}")
     axes.set_xlabel("weights")
     axes.set_ylabel("seconds")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 

@@ -47,6 +47,8 @@ def scale_powers() -> str:
     """Return fitted powers and rates, a line per machine and domain."""
     lines = []
     for (kind, on), rows in _groups().items():
+        if len(rows) < 3:
+            continue
         weights, seconds, gib = ([float(row[name]) for row in rows] for name in ("weights", "seconds", "gib"))
         rates = _rates(rows)
         speed = f"{1e-9 / rates.per_operation:.3g}" if rates.per_operation else "not seen"
