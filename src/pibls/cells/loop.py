@@ -21,6 +21,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
+from pibls.problem.analysis import analysis_of
 from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
@@ -124,12 +125,12 @@ class Loop:
         return not seen or self.course.limit(self, comparison) is not None
 
     def _amplified(self, comparison: Comparison) -> float:
-        """Return the error that the residual of an evolution allows, amplified as any comparison so far showed.
+        """Return the error that a residual allows where waves last, amplified as any comparison so far showed.
 
         Waves that are too short for both of two solutions show in neither, but are missed from then on: they leave a
         residual, of which rows in units of smaller cells see less.
         """
-        if self.fitter.layout.problem.domain.time is None:
+        if not analysis_of(self.fitter.layout.problem).keeps_waves:
             return 0.0
         left = [own.fit.residual * own.fit.unknowns / own.size for own in self.course.comparisons]
         pairs = zip(self.course.comparisons, left, strict=True)

@@ -72,6 +72,24 @@ class Analysis:
         return found
 
     @cached_property
+    def keeps_waves(self) -> bool:
+        """Whether waves may last in time: unlike in a heat equation, some field that changes does not damp its own.
+
+        >>> from pibls.problems import heat_robin, wave
+        >>> [analysis_of(make()).keeps_waves for make in (heat_robin, wave)]
+        [False, True, True]
+        """
+        if self.problem.domain.time is None:
+            return False
+        for form in self.problem.laws.forms:
+            top = max((term.order for term in form.terms if not term.multi_index[-1]), default=0)
+            for moving in (term for term in form.terms if term.multi_index[-1]):
+                own = max((t.order for t in form.terms if t.field == moving.field and not t.multi_index[-1]), default=0)
+                if moving.multi_index[-1] > 1 or own < top or own % 2 or not own:
+                    return True
+        return False
+
+    @cached_property
     def waves(self) -> frozenset[int]:
         """The numbers of equations like u_tt = c² u_xx, not written as a divergence: slopes are continuous in them.
 
