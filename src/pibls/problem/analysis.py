@@ -77,7 +77,7 @@ class Analysis:
 
         >>> from pibls.problems import heat_robin, wave
         >>> [analysis_of(make()).keeps_waves for make in (heat_robin, wave)]
-        [False, True, True]
+        [False, True]
         """
         if self.problem.domain.time is None:
             return False
