@@ -15,13 +15,12 @@ from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
-from pibls.cells.outcome import Comparison, field_sizes, solution_of
+from pibls.cells.outcome import Comparison, amplified, field_sizes, solution_of
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
-from pibls.problem.analysis import analysis_of
 from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
@@ -121,21 +120,8 @@ class Loop:
         falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
         seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
         seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
-        seen = seen or self._amplified(comparison) > self.tol
+        seen = seen or amplified([*self.course.comparisons, comparison]) > self.tol
         return not seen or self.course.limit(self, comparison) is not None
-
-    def _amplified(self, comparison: Comparison) -> float:
-        """Return the error that a residual allows where waves last, amplified as any comparison so far showed.
-
-        Waves that are too short for both of two solutions show in neither, but are missed from then on: they leave a
-        residual, of which rows in units of smaller cells see less.
-        """
-        if not analysis_of(self.fitter.layout.problem).keeps_waves:
-            return 0.0
-        left = [own.fit.residual * own.fit.unknowns / own.size for own in self.course.comparisons]
-        pairs = zip(self.course.comparisons, left, strict=True)
-        most = max((own.estimate / one for own, one in pairs if one > 0.0), default=0.0)
-        return most * comparison.fit.residual * comparison.fit.unknowns / comparison.size
 
     def _is_within_tolerance(self, comparison: Comparison) -> bool:
         """Return whether the estimated error of one of two solutions is within the tolerance."""

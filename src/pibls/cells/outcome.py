@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from pibls.cells.tree import Cell, contacts
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
 from pibls.limits import keep
+from pibls.problem.analysis import analysis_of
 from pibls.refinement import extrapolated
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS
@@ -27,7 +28,7 @@ from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Comparison", "field_sizes", "network_of", "solution_of"]
+__all__ = ["Comparison", "amplified", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
@@ -126,6 +127,19 @@ class Comparison:
     def sizes(self) -> FloatArray:
         """The L2 size of each field of the first solution."""
         return field_sizes(self.fit_layout, self.fit)
+
+
+def amplified(comparisons: Sequence[Comparison]) -> float:
+    """Return the error that the last residual allows where waves last, amplified as any comparison showed; else zero.
+
+    Waves that are too short for both of two solutions show in neither, but are missed from then on: they leave a
+    residual, of which rows in units of smaller cells see less.
+    """
+    if not analysis_of(comparisons[-1].fit_layout.problem).keeps_waves:
+        return 0.0
+    left = [own.fit.residual * own.fit.unknowns / own.size for own in comparisons]
+    pairs = zip(comparisons, left, strict=True)
+    return left[-1] * max((own.estimate / one for own, one in pairs if one > 0.0), default=0.0)
 
 
 def solution_of(

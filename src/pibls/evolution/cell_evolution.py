@@ -129,12 +129,12 @@ class CellEvolution:
 
     @property
     def _multiple(self) -> float:
-        """The ratio of an error to what coefficients and steps tell: one for a single solution, unless it was more."""
+        """The error over the one that coefficients and steps tell: one for a single solution, unless it was more."""
         last = max(self._ratios[-1], 1.0)
         return min(last, max(self._ratios[-2:]) / MOST) if len(self._ratios) > 1 else last
 
     def _ratio(self, run: CellRun, gaps: FloatArray) -> float:
-        """Return the error of a solution, relative to what its coefficients and steps tell."""
+        """Return the error of a solution, relative to the one that its coefficients and steps tell."""
         modes = self._modes(run)
         expected = modes.expected + run.drift
         return float(gaps[modes.told].max()) / expected if expected > 0.0 else 1.0
