@@ -6,8 +6,7 @@
     python -m benchmarks.house --reset    keep today's figures, also those that rose
 
 A constant that decides is a number with a name in upper case at the top of a module, or a field with a number as its
-default in a dataclass of settings (``...Settings``), in a package that chooses how a problem is solved. The lines of a
-function are those without its docstring.
+default in a dataclass of settings (``...Settings``), in a package that chooses how a problem is solved.
 """
 
 from __future__ import annotations
@@ -65,17 +64,6 @@ def constants(tree: ast.Module) -> Iterator[str]:
                     yield f"{node.name}.{entry.target.id}"
 
 
-def code_lines(function: ast.FunctionDef) -> int:
-    r"""Return the number of lines of a function without its docstring, which may be a page of reference.
-
-    >>> code_lines(ast.parse('def f(x):\n    "Return x."\n    return x').body[0])
-    2
-    """
-    said = function.body[0] if ast.get_docstring(function) is not None else None
-    written = 0 if said is None else (said.end_lineno or 0) - said.lineno + 1
-    return (function.end_lineno or 0) - function.lineno + 1 - written
-
-
 def package(path: Path) -> str:
     """Return the name of the package, or of the module at the top, that a file belongs to."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
@@ -127,7 +115,7 @@ def found() -> dict[str, list[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 classes[node.name] += 1
-            if isinstance(node, ast.FunctionDef) and code_lines(node) > LONG_FUNCTION:
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONG_FUNCTION:
                 result["functions over 60 lines"].append(f"{place}:{node.lineno} {node.name}")
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
                 said = (ast.get_docstring(node) or "").partition("\n")[0]

@@ -202,6 +202,11 @@ class TestWaves:
         cells = self.first(u.diff(x, 2) + 100 * u.diff(y, 2) + 1225 * u)
         assert {tuple(cell.size.tolist()) for cell in cells} == {(1 / 8, 1.0)}
 
+    def test_what_cells_miss_of_a_wave_adds_up_along_its_way(self):
+        wave, domains = pb.laplacian(u) + 225 * u, [pb.Rectangle((x, 0, end), (y, 0, 1)) for end in (1, 64)]
+        sizes = [min(cell.size[0] for cell in self.first(wave, domain, 5000)) for domain in domains]
+        assert sizes == [1 / 4, 1 / 8]
+
     @pytest.mark.parametrize("order", [2, 4])
     def test_what_decays_is_left_to_where_it_shows(self, order):
         sign = (-1) ** (order // 2)

@@ -130,6 +130,14 @@ def test_a_wave_on_a_curved_domain_may_take_the_whole_budget():
     assert solution.true_error() < 1e-6
 
 
+def test_cells_that_share_their_factors_are_cheap_at_any_degree():
+    """Few rich cells take a tenth of the work of many poor ones, if all cells off the boundary have equal rows."""
+    solution = pb.solve(wave(pb.Disk((x, y), (0, 0), 1), 20), tol=1e-3)
+    assert solution.true_error() < 1e-3
+    assert len(solution.diagnostics.stages) == 1
+    assert solution.diagnostics.operations < 1e9
+
+
 def test_many_waves_have_richer_cells():
     """A wave takes fewer functions on large cells of a high degree than on small ones of a low degree."""
     few, many = (pb.solve(wave(SQUARE, number), tol=1e-3) for number in (1, 40))

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import EvolvedNetwork, loop, strategy
+from internals import EvolvedNetwork, analysis_of, loop, strategy
 from pibls.errors import InputError
 from pibls.refinement import Reason, Stop
 from pibls.solution import Stage
@@ -109,6 +109,25 @@ def test_work_to_come_follows_from_how_estimates_fell():
     assert strategy._to_come(run_with((10, 1e-1), (20, 1e-1 / 16)), 1e-1 / 16 / 256) == pytest.approx(4.0**3)
     assert strategy._to_come(run_with((10, 1e-1), (20, 2e-1)), 1e-6) == np.inf
     assert strategy._to_come(run_with((10, 1e-1)), 1e-6) == np.inf
+
+
+def test_waves_last_unless_every_field_damps_its_own() -> None:
+    x, t = pb.coordinates("x t")
+    u, v = pb.field("u", x, t), pb.field("v", x, t)
+    times = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    cases = {
+        u.diff(t) - u.diff(x, 2) - u.diff(x): False,
+        u.diff(t) + u.diff(x, 4): False,
+        u.diff(t) + u.diff(x, 3): True,
+        u.diff(t) + u.diff(x): True,
+        u.diff(t, 2) - u.diff(x, 2): True,
+        u.diff(t) - v.diff(x, 2): True,
+        u.diff(t) - u.diff(x, 2) - v.diff(x, 4): True,
+        u.diff(t) + u: True,
+    }
+    for equation, lasts in cases.items():
+        other = [v.diff(t) - v.diff(x, 4)] if equation.has(v) else []
+        assert analysis_of(pb.Problem([equation, *other], times, [])).keeps_waves == lasts, equation
 
 
 @pytest.mark.parametrize("kind", ["beam", "quantum"])

@@ -131,8 +131,8 @@ def _work(rows: Rows, root: Cell) -> float:
     cells, tree_domain = rows.layout.within(root), rows.layout.tree_domain
     if rows.is_constant:
         tree_domain.find_pieces(cells)
-    own = sum(not rows.is_constant or any(tree_domain.pieces(cell).values()) for cell in cells)
-    return len(cells) * PER_CELL + max(1, own) * _PER_WEIGHT * float(rows.width) ** 3
+    alone = sum(not rows.is_constant or any(tree_domain.pieces(cell).values()) for cell in cells)
+    return len(cells) * PER_CELL + max(1, alone) * _PER_WEIGHT * float(rows.width) ** 3
 
 
 def solve_cells(

@@ -120,7 +120,7 @@ class Loop:
         falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
         seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
         seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
-        seen = seen or amplified([*self.course.comparisons, comparison]) > self.tol
+        seen = seen or amplified(self.course.comparisons) > self.tol
         return not seen or self.course.limit(self, comparison) is not None
 
     def _is_within_tolerance(self, comparison: Comparison) -> bool:
