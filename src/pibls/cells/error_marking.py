@@ -168,6 +168,10 @@ class ErrorMarking:
         """Return whether a solution is smooth on all parts."""
         return bool(self.decay(fit).smooth.all())
 
+    def is_singular(self, fit: Fit) -> bool:
+        """Return whether a solution is not smooth at a corner."""
+        return any(part.cell.has_corner for part, own in zip(fit.parts, self.decay(fit).smooth, strict=True) if not own)
+
     def left_per_degree(self, fit: Fit) -> float:
         """Return the share of an error that one degree more leaves, from the decay of coefficients."""
         return float(self.decay(fit).left_per_quarter ** (1.0 / self._quarter))
@@ -182,9 +186,9 @@ class ErrorMarking:
 
         Where a solution is nearly zero, its coefficients are errors from other cells, and do not decay.
         """
-        left = [part for part, own in zip(fit.parts, self.decay(fit).smooth, strict=True) if not own]
-        if any(part.cell.has_corner for part in left):
+        if self.is_singular(fit):
             return False
+        left = [part for part, own in zip(fit.parts, self.decay(fit).smooth, strict=True) if not own]
         rough = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 

@@ -68,13 +68,20 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            self._poorer = prices.beside_poorer(self.fitter, self.course, stop)
+            self._poorer = self._last_beside_poorer(stop)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
             if not self.course.comparisons:
                 return self.unfinished(self.fitter.layout, fit, words)
             return self.concluded(stop or Stop(Reason.INTERRUPTED, words))
+
+    def _last_beside_poorer(self, stop: Stop) -> Comparison | None:
+        """Return the better one of the last two solutions beside a poorer one, where a limit leaves nothing better."""
+        last = self.course.comparisons[-1]
+        if stop.reason not in (Reason.BUDGET, Reason.MEMORY) or last.is_on_one_tree:
+            return None
+        return prices.beside_poorer(self.fitter, self.course, last.better, last.sensitivity)
 
     def concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
@@ -229,11 +236,16 @@ class Loop:
     def _ahead(self, last: Comparison) -> Comparison:
         """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
 
-        On one tree errors fall as residuals do; from tree to tree, as distances did. One comparison vouches for two
-        digits.
+        On one tree errors fall as residuals do, but at corners as a power of the degree does; from tree to tree, as
+        distances did. One comparison vouches for two digits.
         """
+        least = SLIGHT
         if last.is_on_one_tree:
             error, share, rate = last.estimate, FALLS, last.fall_of_residual
+            solved = ((last.better, last.better_layout), (last.fit, last.fit_layout))
+            if any(self.marker.is_singular(own) for own, layout in solved if layout is self.marker.layout):
+                # At the end of a crack, where errors fall most slowly, they fall with the first power.
+                least = last.fit_layout.reference.degree / last.better_layout.reference.degree
         else:
             latest = self.course.comparisons[-3:]
             falls = [own.fall_of_distance for own in latest[-2:] if own.fall_of_distance is not None]
@@ -241,7 +253,7 @@ class Loop:
             error, share, rate = last.apart, TREES.pays, prices.rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
             return last
-        rate = max(rate, SLIGHT)
+        rate = max(rate, least)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
     def _richer_that_pays(self, comparison: Comparison) -> Fitter | None:
@@ -282,10 +294,25 @@ class Loop:
         comparison = self._with_richer_cells(fit) if richer else None
         # Richer cells that leave as much of the equations as before share all of the error.
         if comparison is None or comparison.better.residual > max(fit.residual, SMALLEST * comparison.size):
-            comparison = self._with_more_cells(fit)
+            comparison = self._with_poorer_cells(fit) or self._with_more_cells(fit)
         self.sensitivities.append(comparison.sensitivity)
         unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
         return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
+
+    def _with_poorer_cells(self, fit: Fit) -> Comparison | None:
+        """Compare a solution with a poorer one on its tree, which is cheaper, if that shows that it is good enough."""
+        sizes = field_sizes(self.fitter.layout, fit)
+        if self.marker.is_singular(fit) or self.marker.expected(fit, sizes) > self.tol:
+            return None
+        if not prices.is_cheaper_poorer(self.fitter, self.marker, fit, sizes):
+            return None
+        found = prices.beside_poorer(self.fitter, self.course, fit, self.sensitivities[-1])
+        if found is None:
+            return None
+        ahead = self._ahead(found)
+        if ahead.fit is not fit or not ahead.estimate <= self.tol:
+            return None
+        return replace(ahead, peak=found.peak * ahead.estimate / found.estimate)
 
     def _with_more_cells(self, fit: Fit) -> Comparison:
         """Compare a solution with one on a finer tree."""

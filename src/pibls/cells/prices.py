@@ -12,7 +12,8 @@ from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
-from pibls.refinement import Cost, Course, Reason, Stop
+from pibls.refinement import Cost, Course
+from pibls.refinement.standards import MOST
 from pibls.runtime import available_memory
 
 __all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
@@ -50,22 +51,19 @@ def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float =
     return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
 
 
-def beside_poorer(fitter: Fitter, course: Course[Comparison], stop: Stop) -> Comparison | None:
-    """Return the better one of the last two solutions, compared with one of two degrees less on its tree.
+def beside_poorer(fitter: Fitter, course: Course[Comparison], fit: Fit, sensitivity: float) -> Comparison | None:
+    """Return a solution of two degrees less on the same tree, compared with a given one; None if that is too much.
 
-    That one costs a share of it, where a limit leaves nothing better to solve. None if that is too much.
+    It costs a share of the given one.
     """
-    last = course.comparisons[-1]
-    if stop.reason not in (Reason.BUDGET, Reason.MEMORY):
+    if fitter.layout.reference.dimension == 1:
         return None
-    if last.is_on_one_tree or fitter.layout.reference.dimension == 1:
-        return None
-    poorer, cells = fitter.enriched(-2), len(last.better.parts)
+    poorer, cells = fitter.enriched(-2), len(fit.parts)
     if poorer is None or not course.budget.affords(fitter.work(cells, cells) / richer_work(poorer)):
         return None
-    fit, layout = poorer.fit(last.better.root, last.better), poorer.layout
-    found = Comparison(fit, layout, last.better, last.better_layout, math.inf, last.sensitivity)
-    return found.measured(distances(layout, fit, last.better_layout, last.better))
+    other, layout = poorer.fit(fit.root, fit), poorer.layout
+    found = Comparison(other, layout, fit, fitter.layout, math.inf, sensitivity)
+    return found.measured(distances(layout, other, fitter.layout, fit))
 
 
 def richer_work(fitter: Fitter) -> float:
@@ -79,6 +77,12 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     cells, new = len(fit.parts), marker.wanted(fit, sizes)
     cheaper = richer_work(fitter) * fitter.work(cells, cells) < fitter.work(cells + new, new)
     return cheaper and marker.seems_smooth(fit, sizes)
+
+
+def is_cheaper_poorer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
+    """Return whether poorer cells cost less than half of a finer tree."""
+    cells, new = len(fit.parts), marker.wanted(fit, sizes)
+    return fitter.work(cells, cells) / richer_work(fitter) < MOST * fitter.work(cells + new, new)
 
 
 def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:

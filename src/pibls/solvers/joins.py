@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+Block = tuple[slice, slice, slice, slice]
+"""Rows of a union and of a front, and columns of both."""
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 
 
@@ -78,16 +80,30 @@ class Join:
     @cached_property
     def runs(self) -> tuple[list[tuple[slice, slice]], list[tuple[slice, slice]]]:
         """The places of each front as runs: where each stands in the union, and in the front."""
-        return _runs(self.places[0]), _runs(self.places[1])
+        return _runs(self.places[0], self.gone), _runs(self.places[1], self.gone)
+
+    @cached_property
+    def blocks(self) -> tuple[list[Block], list[Block]]:
+        """For each front, its blocks in the rows that are eliminated, and of the others those beside each other."""
+        one, two = (
+            [(*d, *a) for d in own for a in own if d[0].start < self.gone or a[0].start >= self.gone]
+            for own in self.runs
+        )
+        return one, two
 
 
-def _runs(places: Any) -> list[tuple[slice, slice]]:
+def _runs(places: Any, gone: int) -> list[tuple[slice, slice]]:
     """Return places as runs of successive ones: where each stands, and which of the places it takes in.
 
-    >>> _runs(np.array([4, 5, 1]))
+    No run has both unknowns that are eliminated, which are so many, and others.
+
+    >>> _runs(np.array([4, 5, 1]), 3)
     [(slice(4, 6, None), slice(0, 2, None)), (slice(1, 2, None), slice(2, 3, None))]
+    >>> _runs(np.array([4, 5]), 5)
+    [(slice(4, 5, None), slice(0, 1, None)), (slice(5, 6, None), slice(1, 2, None))]
     """
-    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
+    ends = (np.diff(places) != 1) | (places[1:] == gone)
+    starts = [0, *(np.flatnonzero(ends) + 1).tolist(), len(places)]
     return [
         (slice(int(places[start]), int(places[start]) + stop - start), slice(start, stop))
         for start, stop in pairwise(starts)
