@@ -174,7 +174,12 @@ class ErrorMarking:
 
     def left_per_degree(self, fit: Fit) -> float:
         """Return the share of an error that one degree more leaves, from the decay of coefficients."""
-        return float(self.decay(fit).left_per_quarter ** (1.0 / self._quarter))
+        return float(self.decay(fit).left_per_quarter.max() ** (1.0 / self._quarter))
+
+    def left_of_small(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return the same for fields that are much smaller than others; zero without any."""
+        small = self.decay(fit).left_per_quarter[sizes < SLIGHT * sizes.max()]
+        return float(small.max(initial=0.0) ** (1.0 / self._quarter))
 
     @property
     def _quarter(self) -> float:

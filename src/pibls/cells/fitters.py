@@ -11,6 +11,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, TreeSolver
 from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
 
 __all__ = ["DEGREES", "Fitter", "LinearFitter", "degree_for", "highest_degree"]
 
@@ -57,6 +58,9 @@ class Fitter(Protocol):
 
     def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
+
+    def spread(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return how many times as large as the smallest field the largest one is, in the units of the equations."""
 
     def richer(self) -> Fitter | None:
         """Return a fitter with functions of two degrees more, or None if a finer tree is as good."""
@@ -111,6 +115,11 @@ class LinearFitter:
     def sensitivity(self) -> float:
         """Return the sensitivity of the last solution to changes of its data."""
         return self.solver.weakest()[0]
+
+    def spread(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return how many times as large as the smallest field the largest one is, in the units of the equations."""
+        found = sizes / self.solver.rows.scales(fit.parts[0]).units
+        return float(found.max() / found.min()) if found.min() > 0.0 else 1.0
 
     def richer(self) -> LinearFitter | None:
         """Return a fitter with functions of two degrees more: one degree may add only odd or even functions.

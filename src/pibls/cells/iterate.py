@@ -114,6 +114,11 @@ class NewtonFitter:
         """Return the sensitivity of the last linearised problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
+    def spread(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return one: cells do not become richer for small fields."""
+        del fit, sizes
+        return 1.0
+
     def richer(self) -> None:
         """Return None: solutions of a nonlinear problem are compared on a finer tree."""
 

@@ -17,6 +17,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
 from pibls.cells.outcome import Comparison, amplified, field_sizes, solution_of
 from pibls.cells.overlay import distances
+from pibls.cells.rates import error_of_better
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -68,20 +69,15 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            self._poorer = self._last_beside_poorer(stop)
+            last = self.course.comparisons[-1]
+            if stop.reason in (Reason.BUDGET, Reason.MEMORY) and not last.is_on_one_tree:
+                self._poorer = prices.beside_poorer(self.fitter, self.course, last.better, last.sensitivity)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
             if not self.course.comparisons:
                 return self.unfinished(self.fitter.layout, fit, words)
             return self.concluded(stop or Stop(Reason.INTERRUPTED, words))
-
-    def _last_beside_poorer(self, stop: Stop) -> Comparison | None:
-        """Return the better one of the last two solutions beside a poorer one, where a limit leaves nothing better."""
-        last = self.course.comparisons[-1]
-        if stop.reason not in (Reason.BUDGET, Reason.MEMORY) or last.is_on_one_tree:
-            return None
-        return prices.beside_poorer(self.fitter, self.course, last.better, last.sensitivity)
 
     def concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
@@ -198,7 +194,7 @@ class Loop:
 
     def finer(self, comparison: Comparison) -> Fit:
         """Return the next solution: with richer cells, the better one of the comparison, or one on a finer tree."""
-        if self._enrich_if_sensitive():
+        if self._enrich_if_magnified(comparison):
             return self.fitter.fit(comparison.fit.root, comparison.fit)
         if not comparison.is_on_one_tree:
             return comparison.better
@@ -209,16 +205,17 @@ class Loop:
         goal, times = self._goal(comparison.estimate), 1.0 + prices.richer_work(self.fitter)
         return self._fit_on_finer_tree(comparison.fit, comparison.sizes, goal, times)[0]
 
-    def _enrich_if_sensitive(self) -> bool:
-        """Switch to richer cells if the solution is sensitive, because that magnifies the errors of cells."""
+    def _enrich_if_magnified(self, comparison: Comparison) -> bool:
+        """Switch to richer cells if errors of cells are magnified: by sensitivity, or relative to a small field."""
         reference = self.fitter.layout.reference
-        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), 1.0), STRONGEST)
+        # More cells that leave the residual as it is are too poor for the largest field, of which a small one suffers.
+        stays = comparison.fall_of_residual > TREES.pays and not comparison.is_on_one_tree
+        spread = stays * self.fitter.spread(comparison.fit, comparison.sizes)
+        magnified = min(max(SLIGHT * min(self.sensitivities[-2:]), spread, 1.0), STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
-        if richer is None:
-            return False
-        self.fitter = richer
-        return True
+        self.fitter = richer or self.fitter
+        return richer is not None
 
     def _best(self, last: Comparison) -> Comparison:
         """Return the comparison with the smallest estimate, unless the last one contradicts it."""
@@ -234,27 +231,11 @@ class Loop:
         return min(last, self._magnified(best), key=lambda comparison: comparison.estimate)
 
     def _ahead(self, last: Comparison) -> Comparison:
-        """Return the better of the last two solutions with its error, or the other one if no rate of errors is known.
-
-        On one tree errors fall as residuals do, but at corners as a power of the degree does; from tree to tree, as
-        distances did. One comparison vouches for two digits.
-        """
-        least = SLIGHT
-        if last.is_on_one_tree:
-            error, share, rate = last.estimate, FALLS, last.fall_of_residual
-            solved = ((last.better, last.better_layout), (last.fit, last.fit_layout))
-            if any(self.marker.is_singular(own) for own, layout in solved if layout is self.marker.layout):
-                # At the end of a crack, where errors fall most slowly, they fall with the first power.
-                least = last.fit_layout.reference.degree / last.better_layout.reference.degree
-        else:
-            latest = self.course.comparisons[-3:]
-            falls = [own.fall_of_distance for own in latest[-2:] if own.fall_of_distance is not None]
-            cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
-            error, share, rate = last.apart, TREES.pays, prices.rate_on_trees(falls, cells)
-        if not rate <= TREES.pays:
+        """Return the better of the last two solutions with its error; the other one if no rate of errors is known."""
+        error = error_of_better(last, self.course.comparisons, self.marker)
+        if error is None:
             return last
-        rate = max(rate, least)
-        return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
+        return self._magnified(replace(last.swapped, estimate=error, peak=last.peak * error / (last.estimate or 1.0)))
 
     def _richer_that_pays(self, comparison: Comparison) -> Fitter | None:
         """Return the fitter with richer cells for all later solutions, or None if splitting is better.
@@ -301,18 +282,12 @@ class Loop:
 
     def _with_poorer_cells(self, fit: Fit) -> Comparison | None:
         """Compare a solution with a poorer one on its tree, which is cheaper, if that shows that it is good enough."""
-        sizes = field_sizes(self.fitter.layout, fit)
-        if self.marker.is_singular(fit) or self.marker.expected(fit, sizes) > self.tol:
-            return None
-        if not prices.is_cheaper_poorer(self.fitter, self.marker, fit, sizes):
+        sizes, here = field_sizes(self.fitter.layout, fit), (self.fitter, self.marker, fit)
+        if self.marker.expected(fit, sizes) > self.tol or not prices.is_cheaper_poorer(*here, sizes):
             return None
         found = prices.beside_poorer(self.fitter, self.course, fit, self.sensitivities[-1])
-        if found is None:
-            return None
-        ahead = self._ahead(found)
-        if ahead.fit is not fit or not ahead.estimate <= self.tol:
-            return None
-        return replace(ahead, peak=found.peak * ahead.estimate / found.estimate)
+        ahead = found and self._ahead(found)
+        return ahead if ahead and ahead.fit is fit and ahead.estimate <= self.tol else None
 
     def _with_more_cells(self, fit: Fit) -> Comparison:
         """Compare a solution with one on a finer tree."""

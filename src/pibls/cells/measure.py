@@ -82,10 +82,10 @@ class Decay(NamedTuple):
         return np.asarray((self.last <= least).all(axis=1))
 
     @property
-    def left_per_quarter(self) -> float:
-        """The share of an error that a quarter more degrees leaves."""
+    def left_per_quarter(self) -> FloatArray:
+        """The share of the error of each field that a quarter more degrees leaves."""
         last, before = (np.sqrt(np.square(own).sum(axis=0)) for own in (self.last, self.before))
-        return min(float((last / np.where(before > 0, before, 1.0)).max()), 1.0)
+        return np.asarray(np.minimum(last / np.where(before > 0, before, 1.0), 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,11 @@ class Comparison:
         return replace(found, fit_layout=self.better_layout, better_layout=self.fit_layout)
 
     @property
+    def solved(self) -> tuple[tuple[Fit, Layout], tuple[Fit, Layout]]:
+        """Both solutions with their layouts, the better one first."""
+        return (self.better, self.better_layout), (self.fit, self.fit_layout)
+
+    @property
     def latest(self) -> Fit:
         """The solution from which refinement goes on: the better one, unless its cells are richer."""
         return self.fit if self.is_on_one_tree else self.better

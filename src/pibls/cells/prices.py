@@ -1,9 +1,8 @@
-"""Prices of the next solution on cells: its work, the cells that fit into budget and memory, and its rate of gain."""
+"""Prices of the next solution on cells: its work, and the cells that fit into budget and memory."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from pibls.cells.error_marking import ErrorMarking
@@ -16,7 +15,15 @@ from pibls.refinement import Cost, Course
 from pibls.refinement.standards import MOST
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
+__all__ = [
+    "affords_richer",
+    "beside_poorer",
+    "is_cheaper_poorer",
+    "is_cheaper_richer",
+    "next_cost",
+    "richer_work",
+    "room",
+]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -80,9 +87,10 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
 
 
 def is_cheaper_poorer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
-    """Return whether poorer cells cost less than half of a finer tree."""
+    """Return whether poorer cells cost less than half of a finer tree, and give as reliable a comparison."""
     cells, new = len(fit.parts), marker.wanted(fit, sizes)
-    return fitter.work(cells, cells) / richer_work(fitter) < MOST * fitter.work(cells + new, new)
+    cheaper = fitter.work(cells, cells) / richer_work(fitter) < MOST * fitter.work(cells + new, new)
+    return cheaper and not marker.is_singular(fit)
 
 
 def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
@@ -95,17 +103,3 @@ def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wante
     work = times * min(fitter.work(cells + wanted, wanted), GROWTH * fitter.work(cells, cells))
     richer = is_smooth and affords_richer(fitter, course, fit, max(1.0, times - 1.0))
     return Cost("a finer tree of cells", 0.0 if richer else work, needed)
-
-
-def rate_on_trees(falls: Sequence[float], cells: Sequence[int]) -> float:
-    """Return the ratio of the error on the last of four trees to that on the one before; 1 if it is not known.
-
-    It is known if distances fell twice. A tree that a limit kept small is better only in proportion to its growth.
-
-    >>> rate_on_trees([0.25, 0.04], [1, 10, 100, 1000]), round(rate_on_trees([0.25, 0.04], [1, 16, 256, 1024]), 3)
-    (0.25, 0.5)
-    """
-    before, now = math.log(cells[-2] / cells[0]) / 2.0, math.log(cells[-1] / cells[-2])
-    if len(falls) < 2 or before <= 0.0:
-        return 1.0
-    return float(max(falls[-2:]) ** min(1.0, now / before))

@@ -35,10 +35,10 @@ class Sharing:
 
     def ties_of(self, root: Cell, within: Cell | None = None) -> dict[CellPart, Ties]:
         """Return the faces and links of every part; those of a subtree, with the parts beside it, if one is given."""
-        cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         # Links may join any parts.
-        if within is not None and not self.rows.averages and not self.layout.tree_domain.corner_singularities:
-            cells, every = _near(leaves(within), every)
+        apart = within is not None and not self.rows.averages and not self.layout.tree_domain.corner_singularities
+        every = contacts(root, self.rows.traces.periodic, within if apart else None)
+        cells, every = _near(leaves(within), every) if within is not None and apart else (leaves(root), every)
         held: dict[CellPart, list[Face]] = {part: [] for part in self.layout.parts_of(cells)}
         self._faces = held
         if len(held) < 2 and not every:

@@ -191,20 +191,18 @@ class Cell:
         below, above = self.high.copy(), self.low.copy()
         below[axis] = above[axis] = where
         ends = ((self.low, below), (above, self.high))
-        halves = tuple(
-            Cell(
-                *end,
-                self,
-                self.depth + 1,
-                marks=self.marks[_held(self.marks, *end)],
-                edges=self.edges[_segments_inside(self.edges, *end)],
-                blunt_edges=self.blunt_edges[_segments_inside(_ends(self.blunt_edges), *end)],
-                ridges=self.ridges[_segments_inside(self.ridges, *end)],
-                tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=PLAIN)],
-            )
-            for end in ends
-        )
+        halves = tuple(self._half(*end) for end in ends)
         return replace(self, axis=axis, at=float(where), halves=halves)
+
+    def _half(self, low: FloatArray, high: FloatArray) -> Cell:
+        """Return a half, with the marks, tangents, edges and ridges that it holds; most cells have none."""
+        marks, tangents, edges, blunt, ridges = self.marks, self.tangents, self.edges, self.blunt_edges, self.ridges
+        if len(marks) or len(tangents):
+            marks, tangents = marks[_held(marks, low, high)], tangents[_held(tangents[:, 1:], low, high, slack=PLAIN)]
+        if len(edges) or len(blunt) or len(ridges):
+            edges, ridges = edges[_segments_inside(edges, low, high)], ridges[_segments_inside(ridges, low, high)]
+            blunt = blunt[_segments_inside(_ends(blunt), low, high)]
+        return Cell(low, high, self, self.depth + 1, -1, np.nan, (), marks, tangents, edges, blunt, ridges)
 
     def _middle(self, axis: int) -> float:
         low, high = float(self.low[axis]), float(self.high[axis])
@@ -308,8 +306,8 @@ def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
     return replace(halved, halves=tuple(_split(half, rest) for half in halved.halves)) if rest else halved
 
 
-def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
-    """Return all contacts of two leaves; also across the ends of periodic axes.
+def contacts(root: Cell, periodic: Sequence[int] = (), near: Cell | None = None) -> list[Contact]:
+    """Return all contacts of two leaves, also across the ends of periodic axes; or those of leaves that touch a cell.
 
     >>> tree = Cell(np.zeros(2), np.ones(2)).halved(0)
     >>> tree = refined(tree, {tree.halves[0]: [(1, None)]})
@@ -319,15 +317,22 @@ def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
     found: list[Contact] = []
 
     def add(cell: Cell) -> None:
-        for half in cell.halves:
-            add(half)
-        found.extend(cell.contacts_across)
+        if cell.halves and (near is None or _touch(cell, near)):
+            for half in cell.halves:
+                add(half)
+            found.extend(
+                cell.contacts_across if near is None else _across(cell.halves[0], cell.halves[1], cell.axis, 0.0, near)
+            )
 
-    if root.halves:
-        add(root)
+    add(root)
     for axis in periodic:
-        found += _across(root, root, axis, float(root.high[axis] - root.low[axis]))
+        found += _across(root, root, axis, float(root.high[axis] - root.low[axis]), near)
     return found
+
+
+def _touch(one: Cell, two: Cell) -> bool:
+    """Return whether two closed boxes meet."""
+    return all(a <= d and c <= b for (a, b), (c, d) in zip(one.ends, two.ends, strict=True))
 
 
 def _meet(one: Sequence[tuple[float, float]], two: Sequence[tuple[float, float]], axis: int) -> bool:
@@ -338,13 +343,13 @@ def _meet(one: Sequence[tuple[float, float]], two: Sequence[tuple[float, float]]
     return True
 
 
-def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:
-    """Return the contacts of the leaves of one box with those of the next box along an axis."""
+def _across(below: Cell, above: Cell, axis: int, shift: float, near: Cell | None = None) -> list[Contact]:
+    """Return the contacts of the leaves of one box with those of the next box along an axis; or those near a cell."""
     found, pairs = [], [(below, above)]
     while pairs:
         one, two = pairs.pop()
         # Most pairs do not meet.
-        if not _meet(one.ends, two.ends, axis):
+        if not _meet(one.ends, two.ends, axis) or not (near is None or _touch(one, near) or _touch(two, near)):
             continue
         if one.halves:
             pairs += [(half, two) for half in (one.halves[1:] if one.axis == axis else one.halves[::-1])]

@@ -96,13 +96,17 @@ def cholesky(grams: Array) -> tuple[Array, list[bool]]:
 
         triangles, info = torch.linalg.cholesky_ex(grams, upper=True)
         return triangles, (info == 0).tolist()
-    # Every triangle stands in the order in which LAPACK wants it.
-    triangles, good = np.empty((count, size, size)).transpose(0, 2, 1), [True] * count
-    for number in range(count if size else 0):
-        triangles[number].T[:] = grams[number]
-        _, info = lapack.dpotrf(triangles[number], clean=1, overwrite_a=True)
-        good[number] = not info
-    return triangles, good
+    if not size:
+        return np.zeros((count, 0, 0)), [True] * count
+    try:
+        # The transposes of lower triangles stand in the order in which LAPACK wants upper ones.
+        return transposed(np.linalg.cholesky(grams)), [True] * count
+    except np.linalg.LinAlgError:
+        if count == 1:
+            return np.zeros((1, size, size)), [False]
+    pairs = [cholesky(grams[number : number + 1]) for number in range(count)]
+    triangles = transposed(np.concatenate([transposed(own) for own, _ in pairs]))
+    return triangles, [good for _, (good,) in pairs]
 
 
 def conditions(triangles: Array) -> Array:
