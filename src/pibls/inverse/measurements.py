@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaincc, ndtr, ndtri
+from scipy.special import gammaincc, ndtr, ndtri, stdtr
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.coordinates import Coordinates
@@ -17,7 +17,7 @@ from pibls.inverse.smoothness import spanned
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.standards import POINTS
+from pibls.refinement.standards import MOST, NEGLIGIBLE, POINTS, SLIGHT
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
@@ -234,6 +234,31 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
 
 
+def far_out(scaled: FloatArray, leverage: FloatArray) -> tuple[int, float]:
+    """Return how many residuals are too large beside all smaller ones, and the probability of the least probable.
+
+    Each is compared with the size of the smaller ones (Rosner's test for outliers, with Student's distribution), down
+    to the median. Residuals are in units of the noise, and their covariance is I − Q Qᵀ for the ``leverage`` Q.
+
+    >>> noise = np.sin(np.arange(1.0, 41.0) ** 2)
+    >>> far_out(noise, np.zeros((40, 0)))[1] > 0.1
+    True
+    >>> count, chance = far_out(np.append(noise, [20.0, -30.0]), np.zeros((42, 0)))
+    >>> count, chance < 1e-9
+    (2, True)
+    """
+    taken = np.square(leverage).sum(axis=1)
+    sizes = np.sort(np.abs(scaled) / np.sqrt(np.maximum(1.0 - taken, SLIGHT)))
+    counts = np.arange(1, len(sizes) + 1)
+    degrees = counts - 1.0 - taken.sum()
+    shares = np.square(sizes) / np.maximum(np.cumsum(np.square(sizes)), 1e-300)
+    looked_at = (counts > MOST * len(sizes)) & (degrees >= 1.0)
+    ratios = np.sqrt(shares * np.maximum(degrees, 1.0) / np.maximum(1.0 - shares, ROUNDING))
+    chances = np.where(looked_at, 2.0 * counts * stdtr(np.maximum(degrees, 1.0), -ratios), 1.0)
+    outliers = np.flatnonzero(chances < SETTINGS.chance)
+    return len(sizes) - int(outliers.min(initial=len(sizes))), float(min(chances.min(initial=1.0), 1.0))
+
+
 def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) -> float:
     """Return the probability with which noise makes residuals of neighbours as much alike as they are.
 
@@ -263,6 +288,8 @@ def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) ->
     for range_ in (spacing, np.sqrt(spacing)):
         weights = np.exp(-distances / range_)
         likeness = float(e @ weights @ e / (e @ e))
+        if likeness < NEGLIGIBLE:
+            return 1.0  # neighbours are not alike at all: the fit took what they have in common
         found.append(_positive(np.linalg.eigvalsh(root.T @ weights @ root - likeness * root.T @ root)))
     return 1.0 - (1.0 - min(found)) ** len(found)
 
