@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sympy as sp
 from benchmarks.sets.inverse_more import inverse_more
-from benchmarks.sets.inverse_open import LINE, R, inverse_open, t, w, x, zone_values
-from tests.internals import EvolutionForward, chance_of, far_out, find_undetermined
+from benchmarks.sets.inverse_open import LINE, SQUARE, R, inverse_open, t, w, x, y, zone_values
+from tests.internals import CellForward, EvolutionForward, chance_of, far_out, find_undetermined
 
 import pibls as pb
 
@@ -98,6 +98,30 @@ def test_looking_for_twins_that_blow_up_is_brief(monkeypatch):
     assert found.status == "converged"
     wrong = [operations for value, operations in work if value < 0]
     assert 0 < sum(wrong) < sum(operations for value, operations in work if value > 0)
+
+
+def test_a_number_that_does_nothing_stays_where_it_is(monkeypatch):
+    """What solutions change by for want of digits leads nowhere."""
+    field, k, a = pb.field("v", x, y), pb.unknown("k", bounds=(0, None)), pb.unknown("a", bounds=(0, 3))
+    where, tried, usual = SQUARE.sample(12, "kronecker"), [], CellForward.respond
+    shape = np.sin(np.pi * where[:, 0]) * np.sinh(np.pi * where[:, 1]) / np.sinh(np.pi)
+    readings = 1.7 * shape + 0.01 * np.random.default_rng(0).standard_normal(12)
+
+    def noted(self, vector, near=None):
+        tried.append(vector[1])
+        return usual(self, vector, near)
+
+    monkeypatch.setattr(CellForward, "respond", noted)
+    conditions = [
+        pb.Dirichlet(field, a * sp.sin(sp.pi * x), on=SQUARE.top),
+        pb.Dirichlet(field, 0, on=SQUARE.boundary - SQUARE.top),
+        pb.Observation(field, where, readings, noise=0.01),
+    ]
+    found = pb.solve(pb.Problem(sp.Eq(k * pb.laplacian(field), 0), SQUARE, conditions))
+    assert found.status == "ill-posed"
+    assert "The data do not depend on k" in found.diagnostics.message
+    assert found.parameters["a"].value == pytest.approx(1.7, abs=0.03)
+    assert all(0.01 < value < 100 for value in tried)
 
 
 def test_only_ratios_of_weight_tension_and_drag_are_determined():

@@ -102,7 +102,8 @@ class Fits:
         for _ in range(SETTINGS.rounds if self.parametric.bases else 0):
             before = list(self.smooth)
             self._weigh_evidence(found)
-            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
+            # A search without an end follows what functions make up for: other priors do not end it.
+            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent or not found.settled:
                 break
             found = search(forward, self.measurements(forward), found.place, rough=rough, nearby=True)
         return found

@@ -96,13 +96,18 @@ class Measurements:
     def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
-        slopes = np.vstack([own for _, own in found])
-        reach = self.reach(response, vector)
+        values, slopes = np.concatenate([own for own, _ in found]), np.vstack([own for _, own in found])
+        reach, point = self.reach(response, vector), self.coordinates.point(vector)
+        numbers, large = len(self.parametric.problem.parameters), self.coordinates.sizes(point)
+        with np.errstate(divide="ignore"):
+            shares = np.where(np.arange(len(vector)) < numbers, 1.0 / (large * self.coordinates.rates(point)), 0.0)
         for span in self.spans:
-            # Where an unknown is out of reach, solutions change with it by their errors alone.
-            seen = np.linalg.norm(slopes[span], axis=0) > self.wrong * np.linalg.norm(reach[span], axis=0)
+            # Of an unknown that is out of reach, or does nothing anywhere, solutions show their errors alone.
+            nothing = SETTINGS.accuracy * float(np.linalg.norm(values[span])) * shares
+            least = np.maximum(np.linalg.norm(reach[span], axis=0), nothing)
+            seen = np.linalg.norm(slopes[span], axis=0) > self.wrong * least
             slopes[span] = np.where(seen, slopes[span], 0.0)
-        return np.concatenate([values for values, _ in found]) - self.targets, slopes
+        return values - self.targets, slopes
 
     def reach(self, response: Response, vector: FloatArray) -> FloatArray:
         """Return the largest sensitivity of each measured quantity to each unknown, anywhere in the domain.
