@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import first_word, imbalance, start_of
+from internals import first_word, imbalance, solve_cells_nonlinear, start_of
 
 x, y, t = pb.coordinates("x y t")
 u, w, c, h = pb.field("u", x, y), pb.field("w", x), pb.field("c", t), pb.field("h", x, t)
@@ -252,6 +252,14 @@ class TestKinks:
         """Kinks may be anywhere: what cells find is one of many."""
         road = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0)])
         assert pb.solve(road, tol=1e-4, progress=False).status == "ill-posed"
+
+    @pytest.mark.parametrize("told", ["early", "diagnose"])
+    def test_what_no_coarse_solution_shows_is_asked_of_the_last(self, told: str) -> None:
+        """Cells that are too coarse for a kink are no solution: then both diagnoses are those of the last."""
+        road = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0)])
+        asked: Any = {own: lambda *_, own=own: ("asked" * (own == told), "") for own in ("early", "diagnose")}
+        solution = solve_cells_nonlinear(road, 1e-2, 0.01, 1, lambda *_: None, **asked)
+        assert (solution.status, solution.diagnostics.message) == ("ill-posed", "asked")
 
     def test_a_slope_that_jumps_between_roots_is_named(self) -> None:
         valley = pb.Interval((x, -1, 1))
