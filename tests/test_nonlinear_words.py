@@ -242,6 +242,21 @@ def test_what_flows_out_of_a_face_that_repeats_comes_in_at_the_other(gain: Any) 
     assert not imbalance(tilted, 1e-6, lambda: start_of(tilted, 1e-3))
 
 
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (w.diff(x) ** 2 + w**2 + 1, "is positive for every w: it cannot be zero"),
+        (-(w.diff(x) ** 2) - sp.exp(w + x), "is negative for every w: it cannot be zero"),
+        (w.diff(x) ** 2 + w**2, ""),
+        (w.diff(x) ** 2 + w**2 - sp.exp(x), ""),
+    ],
+)
+def test_squares_make_no_debts(left: sp.Expr, words: str) -> None:
+    problem = pb.Problem(left, LINE, [pb.Dirichlet(w, 0, on=LINE.left)])
+    told = imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))
+    assert words in told if words else not told
+
+
 def test_rounding_is_no_flux() -> None:
     closed = pb.Problem(sp.Eq(pb.laplacian(u**3), 0), DISK, [pb.Neumann(u, 0)])
     assert not imbalance(closed, 1e-6, lambda: start_of(closed, 1e-3))
