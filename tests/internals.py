@@ -175,7 +175,7 @@ NAMES = {
     "pibls.text.positions": "find_places",
     "pibls.text.problem_files": "WAYS",
     "pibls.text.vocabulary": "FUNCTIONS",
-    "pibls.tuning.alike": "keeps_trees",
+    "pibls.tuning.alike": "keeps_factors keeps_trees",
     "pibls.tuning.between": "Between",
     "pibls.tuning.automatic": "solve",
     "pibls.tuning.charts": "learned_chart orbits symmetric_chart",
