@@ -256,7 +256,7 @@ class Loop:
         old, new = comparison.fit_layout.reference, comparison.better_layout.reference
         richer = self.fitter.richer() if paid and new.degree > old.degree else None
         hoped = self._goal(comparison.estimate)
-        gain = self.marker.left_per_degree(comparison.fit) ** (new.degree - old.degree)
+        gain = self.marker.left_per_degree(comparison.fit) ** abs(new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return None
@@ -264,8 +264,9 @@ class Loop:
         split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        affordable = prices.affords_richer(self.fitter, self.course, comparison.fit, more)
-        return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
+        work, to_come = self.fitter.work(here, here), prices.richer_work(self.fitter, int(2 * steps + 2))
+        affordable = self.course.budget.affords(prices.richer_work(self.fitter, 4) * work)
+        return richer if affordable and to_come * work <= finer else None
 
     @property
     def marker(self) -> ErrorMarking:
@@ -296,8 +297,8 @@ class Loop:
         """Return a comparison with poorer cells that ends the solve, if it costs little beside a finer tree."""
         if not self.course.stages or self.confirmed is not None or self.splitting is not None:
             return None
-        cells, new = len(fit.parts), self.marker.wanted(fit, field_sizes(self.fitter.layout, fit))
-        found = self._with_poorer_cells(fit, MOST**2 * self.fitter.work(cells + new, new))
+        new = self.marker.wanted(fit, field_sizes(self.fitter.layout, fit))
+        found = self._with_poorer_cells(fit, MOST**2 * self.fitter.work(len(fit.parts) + new, new))
         return found if found and found.estimate <= self.tol and not self._doubt_of(found, is_within=True) else None
 
     def _with_more_cells(self, fit: Fit) -> Comparison:

@@ -77,8 +77,7 @@ def richer_work(fitter: Fitter, degrees: int = 2) -> float:
 
 def poorer_work(fitter: Fitter) -> float:
     """Return the work of cells with two degrees less, relative to the present ones; zero where they tell no error."""
-    layout = fitter.layout
-    return richer_work(fitter, -2) if layout.reference.dimension > 1 and layout.problem.is_linear else 0.0
+    return (fitter.layout.reference.dimension > 1) * fitter.layout.problem.is_linear * richer_work(fitter, -2)
 
 
 def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
