@@ -70,7 +70,7 @@ class Loop:
             stop = refine(self, fit, self.course)
             last = self.course.comparisons[-1]
             if stop.reason in (Reason.BUDGET, Reason.MEMORY) and not last.is_on_one_tree:
-                self._poorer = self._with_poorer_cells(last.better, math.inf)
+                self._poorer = prices.beside_poorer(self.fitter, self.course, last.better, last.sensitivity, math.inf)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
@@ -88,7 +88,7 @@ class Loop:
         # The better solution is returned only where a limit ended a refinement that still converged.
         limited = stop.reason in (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE) and not doubt
         limited = limited and self._is_settled(last) and not self._unseen(last.better)
-        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own is not None]
+        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own]
         ahead = min((own for own in better if own.fit is last.better), default=last, key=lambda own: own.estimate)
         if limited and ahead.estimate < comparison.estimate:
             return self._returned(ahead, last, stop if ahead.estimate > self.tol else Stop(Reason.TOLERANCE))
@@ -243,7 +243,7 @@ class Loop:
             cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
             error, share, rate = last.apart, TREES.pays, prices.rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
-            return last
+            return self._magnified(last)
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
@@ -289,17 +289,13 @@ class Loop:
         unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
         return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
 
-    def _with_poorer_cells(self, fit: Fit, most: float) -> Comparison | None:
-        """Return a solution with its error, from a poorer one on its tree, unless that takes too much work."""
-        found = prices.beside_poorer(self.fitter, self.course.budget, fit, self.sensitivities[-1], most)
-        return None if found is None else self._magnified(found)
-
     def _ending(self, fit: Fit) -> Comparison | None:
         """Return a comparison with poorer cells that ends the solve, if it costs little beside a finer tree."""
         if not self.course.stages or self.confirmed is not None or self.splitting is not None:
             return None
         new = self.marker.wanted(fit, field_sizes(self.fitter.layout, fit))
-        found = self._with_poorer_cells(fit, MOST**2 * self.fitter.work(len(fit.parts) + new, new))
+        most = MOST**2 * self.fitter.work(len(fit.parts) + new, new)
+        found = prices.beside_poorer(self.fitter, self.course, fit, self.sensitivities[-1], most)
         return found if found and found.estimate <= self.tol and not self._doubt_of(found, is_within=True) else None
 
     def _with_more_cells(self, fit: Fit) -> Comparison:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
 from pibls.cells.outcome import Comparison
@@ -32,40 +31,33 @@ def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> f
     """
     cells = len(fit.parts)
     affordable = 1.0 if course.stages else float(cells)
+    more = GROWTH * affordable
     growth = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
     fitting = max(1.0, cells * (growth - 1.0))
-    while affordable < fitting:
-        more = GROWTH * affordable
-        if not course.budget.affords(times * fitter.work(cells + more, more)):
-            break
-        affordable = more
+    while affordable < fitting and course.budget.affords(times * fitter.work(cells + more, more)):
+        affordable, more = more, GROWTH * more
     return min(affordable, fitting)
 
 
 def _memory_power(fitter: Fitter) -> float:
     """Return the power with which memory grows with the number of cells: fronts are as large as cuts of the domain."""
-    dimension: int = fitter.layout.reference.dimension
-    return max(1.0, 2.0 - 2.0 / dimension)
+    return max(1.0, 2.0 - 2.0 / float(fitter.layout.reference.dimension))
 
 
 def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> bool:
     """Return whether the budget allows a solution with two degrees more on the same tree, ``times`` over."""
-    cells = len(fit.parts)
-    return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
+    return course.budget.affords(times * richer_work(fitter) * fitter.work(len(fit.parts), len(fit.parts)))
 
 
-def beside_poorer(fitter: Fitter, budget: Budget, fit: Fit, sensitivity: float, most: float) -> Comparison | None:
-    """Return a solution with its error, from one of two degrees less on its tree; None if that is too much work.
-
-    Residuals fall no faster with the degree than errors do.
-    """
+def beside_poorer(fitter: Fitter, course: Course[Any], fit: Fit, sensitivity: float, most: float) -> Comparison | None:
+    """Return a solution with its error, from one of two degrees less on its tree; None if that is too much work."""
     share, cells = poorer_work(fitter), len(fit.parts)
     poorer, work = fitter.enriched(-2) if share else None, share * fitter.work(cells, cells)
-    if poorer is None or work > most or not budget.affords(work):
+    if poorer is None or work > most or not course.budget.affords(work):
         return None
     found = Comparison(poorer.fit(fit.root, fit), poorer.layout, fit, fitter.layout, math.inf, sensitivity)
     found = found.measured(distances(poorer.layout, found.fit, fitter.layout, fit))
-    rate = max(found.fall_of_residual, SLIGHT)
+    rate = max(found.fall_of_residual, SLIGHT)  # errors fall no more slowly with the degree than residuals
     return replace(found.swapped, estimate=found.apart * rate / (1.0 - rate) / FALLS) if rate <= FALLS else None
 
 
