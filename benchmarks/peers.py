@@ -23,7 +23,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -34,6 +33,8 @@ import sympy as sp
 import pibls as pb
 from benchmarks.peers_common import Probe
 from benchmarks.records import save
+from benchmarks.right_hand_sides import compared
+from benchmarks.right_hand_sides import seconds as timed
 from benchmarks.sets.families import families
 from benchmarks.sets.zoo import steady
 from pibls.runtime import blas_threads
@@ -115,13 +116,6 @@ SOLVES: tuple[tuple[str, float, Callable[[], pb.Problem], float], ...] = (
 RIVALS = ("ngsolve", "fastlsq")
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of something."""
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-
 def yardstick() -> float:
     """Return the CPU seconds of a 600 × 600 SVD, the best of three."""
     matrix = np.random.default_rng(0).random((600, 600))
@@ -184,17 +178,8 @@ def first() -> float:
 
 
 def loads(count: int = 100) -> float:
-    """Return what so many right-hand sides of one linear problem cost, over one solve."""
-    square = pb.Rectangle((x, 0, 1), (y, 0, 1))
-
-    def loaded(number: int) -> pb.Problem:
-        source = sp.exp(x * y) * sp.sin(number * x / 10 + y)
-        return pb.Problem(sp.Eq(-pb.laplacian(u), source), square, [pb.Dirichlet(u, 0)])
-
-    problems = [loaded(number) for number in range(count + 1)]
-    pb.solve(loaded(count + 1), progress=False)
-    one = median(timed(partial(pb.solve, problem, progress=False)) for problem in problems[-1:])
-    return timed(lambda: [pb.solve(problem, progress=False) for problem in problems[:count]]) / one
+    """Return what so many right-hand sides of one prepared problem cost, one by one, over one solve."""
+    return compared("square", [sp.exp(x * y) * sp.sin(number * x / 10 + y) for number in range(count)])[1]
 
 
 def million() -> tuple[float, float]:

@@ -1,9 +1,11 @@
 """Random quantities of solutions: how many lie within ten times their estimated errors.
 
-    python -m benchmarks.quantities [--set NAME ...] [--only PROBLEM ...] [--processes N] [--out FILE]
+    python -m benchmarks.quantities [--set NAME ...] [--only PROBLEM ...] [--processes N] [--seed S] [--times T]
+                                    [--out FILE]
 
 Of every problem with a closed form five quantities are asked: a derivative at a point of the boundary, the flux through
-a part of it, a mean, a maximum and a value, each of a field and at a place drawn at random. The truth of an integral is
+a part of it, a mean, a maximum and a value, each of a field and at a place drawn at random; another seed draws others,
+and ``--times 3`` draws three times as many of every solution. The truth of an integral is
 known as well as rules of different size agree, on the closed form or on the difference of the solution from it, that of
 a derivative without a formula as well as one-sided differences agree; what is too coarse to judge is left open.
 """
@@ -40,7 +42,7 @@ _NEAR = 4.0 ** -np.arange(3, 18)  # of the domain: distances within which a larg
 _AROUND = 64  # points at each of them
 _STEPS = np.array([1e-3, 1e-4, 1e-5])  # of the domain: lengths over which differences are taken
 
-Task = tuple[str, str]
+Task = tuple[str, str, int, int]  # set, problem, seed, and how often five quantities are asked
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Truth:
 
 def quantities(task: Task) -> list[Row]:
     """Solve a problem and judge its quantities."""
-    name, label = task
+    name, label, seed, times = task
     case = cases(name)[label]
 
     def give_up(*_: object) -> None:
@@ -124,8 +126,8 @@ def quantities(task: Task) -> list[Row]:
             return []
         try:
             solution = pb.solve(problem, tol=case.tolerances[0], progress=False)
-            asked = Asked(solution, Truth(problem), np.random.default_rng(zlib.crc32(label.encode())))
-            return [Row(name, label, str(solution.status), *found) for found in asked.all()]
+            asked = Asked(solution, Truth(problem), np.random.default_rng((zlib.crc32(label.encode()), seed)))
+            return [Row(name, label, str(solution.status), *found) for _ in range(times) for found in asked.all()]
         except Exception as met:  # a benchmark goes on
             return [Row(name, label, "exception", type(met).__name__, str(met)[:200], *[np.nan] * 4, "open")]
         finally:
@@ -238,13 +240,15 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", choices=SETS, default=["everyday", "held_out", "unseen"], metavar="NAME")
     parser.add_argument("--only", nargs="+", metavar="PROBLEM")
     parser.add_argument("--processes", type=int, default=available_cores())
+    parser.add_argument("--seed", type=int, default=0, help="draws quantities")
+    parser.add_argument("--times", type=int, default=1, help="how often five quantities are asked of a solution")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "quantities.csv")
     options = parser.parse_args()
     pairs = ((name, label) for name in options.set for label in cases(name) if label in (options.only or [label]))
     rows = resumed(
         Row,
         options.out,
-        {pair: pair for pair in pairs},
+        {pair: (*pair, options.seed, options.times) for pair in pairs},
         quantities,
         options.processes,
         key=lambda row: (row.set, row.problem),

@@ -144,3 +144,18 @@ def test_on_a_torus_every_face_is_a_contact(d):
         assert sum(area(c.low, c.high, axis) for c in across) == pytest.approx(area(root.low, root.high, axis))
         for contact in across:
             assert contact.below.high[axis] - contact.shift == pytest.approx(contact.above.low[axis])
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_contacts_near_a_cell_are_all_those_of_leaves_that_touch_it(d):
+    root = random_tree(d, 4)
+    every = contacts(root, [0])
+
+    def key(own):
+        return (*own.low, *own.high, own.axis, own.shift)
+
+    for near in (leaves(root)[0], root.halves[0]):
+        touching = {leaf for leaf in leaves(root) if (leaf.low <= near.high).all() and (leaf.high >= near.low).all()}
+        expected = {key(own) for own in every if {own.below, own.above} & touching}
+        assert {key(own) for own in contacts(root, [0], near)} == expected
+    assert len(contacts(root, [0], leaves(root)[0])) < len(every)

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import PreparedTree
+from internals import PreparedTree, keeps_factors
 from pibls.tuning import prepared as preparing
 
 x, y = pb.coordinates("x y")
@@ -31,6 +31,14 @@ def test_other_data_give_what_a_solve_gives(shape, monkeypatch):
     assert found.status == "converged"
     assert np.abs(found(X) - np.cos(X[:, 0]) * np.exp(X[:, 1] / 2)).max() < 1e-5
     assert found.error_estimate < 1e-6
+
+
+def test_factors_are_those_of_the_same_domain_and_as_many_conditions():
+    first = made(SQUARE, 1, 0)
+    more = pb.Problem(first.equations, SQUARE, [*first.conditions, pb.Dirichlet(u, 0, on=SQUARE.left)])
+    assert keeps_factors(first, [made(SQUARE, x, 1)])
+    assert not keeps_factors(first, [made(DISK, 1, 0)])
+    assert not keeps_factors(first, [more])
 
 
 def test_unchanged_data_give_the_same_solution():

@@ -104,6 +104,13 @@ def test_a_line_shows_the_values_of_the_solution_and_the_exact_ones_dashed(line)
     assert titles(figure) == ["Solution u", "Absolute error of u"]
 
 
+def test_titles_stay_short_enough_to_be_read(square):
+    u, (x, y) = square.problem.fields[0], square.problem.domain.coordinates
+    plain, long = sp.sqrt(u.diff(x) ** 2 + u.diff(y) ** 2), sum(k * u.diff(x, k) for k in range(9))
+    assert plot(square, plain).axes[0].get_title() == "√(u_x² + u_y²)"
+    assert plot(square, long).axes[0].get_title() == "expression of u"
+
+
 def test_residuals_are_shown_on_request():
     found = make(Interval((x, 0, 2)), sp.sin(3 * x), known=False, nodes=10)
     assert titles(plot(found, n=40)) == ["Solution u"]

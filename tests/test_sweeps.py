@@ -377,6 +377,20 @@ def test_sensitivities_are_those_of_a_formula():
     assert dict(zip(found.names, found, strict=True)) == {"load": found[0], "k": found[1]}
 
 
+def test_sensitivities_ask_for_no_errors_of_moved_solutions_and_state_each_problem_once():
+    estimates, problems = [], []
+
+    def middle(solution):
+        estimates.append(solution.error_estimate)
+        problems.append(solution.problem)
+        return solution([0.5])[0]
+
+    found = pb.solve(sweep_helpers.rod().at(k=2.0, load=3.0)).sensitivity(middle, "k")
+    assert found["k"] == pytest.approx(-3 / 32, rel=1e-8)
+    assert set(estimates) == {None}
+    assert len({id(problem) for problem in problems}) == 4 < len(problems)
+
+
 def test_sensitivities_see_the_parameter_where_a_quantity_uses_it():
     def flow(solution):
         k = float(solution.problem.equations[0].lhs.coeff(u.diff(x, 2)))

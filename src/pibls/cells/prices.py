@@ -1,8 +1,10 @@
-"""Prices of the next solution on cells: its work, and the cells that fit into budget and memory."""
+"""Prices of the next solution on cells: its work, the cells that fit into budget and memory, and its rate of gain."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pibls.cells.error_marking import ErrorMarking
@@ -12,18 +14,11 @@ from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.refinement import Cost, Course
-from pibls.refinement.standards import MOST
+from pibls.refinement.standards import FALLS, SLIGHT
 from pibls.runtime import available_memory
 
-__all__ = [
-    "affords_richer",
-    "beside_poorer",
-    "is_cheaper_poorer",
-    "is_cheaper_richer",
-    "next_cost",
-    "richer_work",
-    "room",
-]
+__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "poorer_work", "rate_on_trees"]
+__all__ += ["richer_work", "room", "unseen_rate"]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -36,47 +31,62 @@ def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> f
     """
     cells = len(fit.parts)
     affordable = 1.0 if course.stages else float(cells)
+    more = GROWTH * affordable
     growth = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
     fitting = max(1.0, cells * (growth - 1.0))
-    while affordable < fitting:
-        more = GROWTH * affordable
-        if not course.budget.affords(times * fitter.work(cells + more, more)):
-            break
-        affordable = more
+    while affordable < fitting and course.budget.affords(times * fitter.work(cells + more, more)):
+        affordable, more = more, GROWTH * more
     return min(affordable, fitting)
 
 
 def _memory_power(fitter: Fitter) -> float:
     """Return the power with which memory grows with the number of cells: fronts are as large as cuts of the domain."""
-    dimension: int = fitter.layout.reference.dimension
-    return max(1.0, 2.0 - 2.0 / dimension)
+    return max(1.0, 2.0 - 2.0 / float(fitter.layout.reference.dimension))
 
 
 def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> bool:
     """Return whether the budget allows a solution with two degrees more on the same tree, ``times`` over."""
-    cells = len(fit.parts)
-    return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
+    return course.budget.affords(times * richer_work(fitter) * fitter.work(len(fit.parts), len(fit.parts)))
 
 
-def beside_poorer(fitter: Fitter, course: Course[Comparison], fit: Fit, sensitivity: float) -> Comparison | None:
-    """Return a solution of two degrees less on the same tree, compared with a given one; None if that is too much.
+def beside_poorer(
+    fitter: Fitter, course: Course[Any], marker: ErrorMarking, fit: Fit, sensitivity: float, most: float
+) -> Comparison | None:
+    """Return a solution with its error, from one of two degrees less on its tree; None if that is too much work."""
+    share, cells = poorer_work(fitter), len(fit.parts)
+    poorer, work = fitter.enriched(-2) if share else None, share * fitter.work(cells, cells)
+    if poorer is None or work > most or not course.budget.affords(work):
+        return None
+    found = Comparison(poorer.fit(fit.root, fit), poorer.layout, fit, fitter.layout, math.inf, sensitivity)
+    found = found.measured(distances(poorer.layout, found.fit, fitter.layout, fit))
+    # Errors fall no more slowly with the degree than residuals, which do not show all of them.
+    rate = max(found.fall_of_residual, SLIGHT, unseen_rate(found, marker))
+    error = found.apart * rate / (1.0 - rate) / FALLS
+    return replace(found.swapped, estimate=error) if found.fall_of_residual <= FALLS else None
 
-    It costs a share of the given one.
+
+def unseen_rate(last: Comparison, marker: ErrorMarking) -> float:
+    """Return the ratio of errors on one tree that residuals do not show: of small fields, and at corners.
+
+    At the end of a crack, where errors fall most slowly, they fall with the first power of the degree.
     """
-    if fitter.layout.reference.dimension == 1:
-        return None
-    poorer, cells = fitter.enriched(-2), len(fit.parts)
-    if poorer is None or not course.budget.affords(fitter.work(cells, cells) / richer_work(poorer)):
-        return None
-    other, layout = poorer.fit(fit.root, fit), poorer.layout
-    found = Comparison(other, layout, fit, fitter.layout, math.inf, sensitivity)
-    return found.measured(distances(layout, other, fitter.layout, fit))
+    own = next((fit for fit, layout in last.solved if layout is marker.layout), None)
+    if own is None or not last.is_on_one_tree:
+        return 0.0
+    poor, rich = last.fit_layout.reference.degree, last.better_layout.reference.degree
+    at_corners = poor / rich if marker.is_singular(own) else 0.0
+    return float(max(at_corners, marker.left_of_small(own, last.sizes) ** (rich - poor)))
 
 
-def richer_work(fitter: Fitter) -> float:
-    """Return the work of cells with two degrees more, relative to the present ones."""
+def richer_work(fitter: Fitter, degrees: int = 2) -> float:
+    """Return the work of cells with some degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
-    return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** POWER)
+    return float((math.comb(degree + degrees + d, d) / math.comb(degree + d, d)) ** POWER)
+
+
+def poorer_work(fitter: Fitter) -> float:
+    """Return the work of cells with two degrees less, relative to the present ones; zero where they tell no error."""
+    return (fitter.layout.reference.dimension > 1) * fitter.layout.problem.is_linear * richer_work(fitter, -2)
 
 
 def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
@@ -86,20 +96,26 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
     return cheaper and marker.seems_smooth(fit, sizes)
 
 
-def is_cheaper_poorer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
-    """Return whether poorer cells cost less than half of a finer tree, and give as reliable a comparison."""
-    cells, new = len(fit.parts), marker.wanted(fit, sizes)
-    cheaper = fitter.work(cells, cells) / richer_work(fitter) < MOST * fitter.work(cells + new, new)
-    return cheaper and not marker.is_singular(fit)
-
-
 def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
     times = 1.0 + richer_work(fitter) if comparison.is_on_one_tree else 1.0
-    fit = comparison.latest
-    cells = len(fit.parts)
+    fit, cells = comparison.latest, len(comparison.latest.parts)
     growth = 1.0 + min(wanted, room(fitter, course, fit, times)) / cells
     needed = fitter.memory * growth ** _memory_power(fitter)
     work = times * min(fitter.work(cells + wanted, wanted), GROWTH * fitter.work(cells, cells))
     richer = is_smooth and affords_richer(fitter, course, fit, max(1.0, times - 1.0))
     return Cost("a finer tree of cells", 0.0 if richer else work, needed)
+
+
+def rate_on_trees(falls: Sequence[float], cells: Sequence[int]) -> float:
+    """Return the ratio of the error on the last of four trees to that on the one before; 1 if it is not known.
+
+    It is known if distances fell twice. A tree that a limit kept small is better only in proportion to its growth.
+
+    >>> rate_on_trees([0.25, 0.04], [1, 10, 100, 1000]), round(rate_on_trees([0.25, 0.04], [1, 16, 256, 1024]), 3)
+    (0.25, 0.5)
+    """
+    before, now = math.log(cells[-2] / cells[0]) / 2.0, math.log(cells[-1] / cells[-2])
+    if len(falls) < 2 or before <= 0.0:
+        return 1.0
+    return float(max(falls[-2:]) ** min(1.0, now / before))

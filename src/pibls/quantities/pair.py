@@ -53,7 +53,7 @@ class SolutionPair:
         other = None if self.richer is None else self.richer.network
         if not isinstance(own, CellNetwork) or not isinstance(other, CellNetwork) or degree is None:
             return None
-        if other.reference.size != own.reference.size:
+        if self.solution.error_estimate is None or other.reference.size != own.reference.size:
             return None
         transform = orthonormal(own.reference, math.comb(degree + own.dimension, degree), degree).transform
         low = math.comb(max(0, degree - _HIGHEST) + own.dimension, own.dimension)

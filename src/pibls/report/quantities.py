@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points, cut, refusal, shorten
+from pibls.checks import FloatArray, check_points, refusal, shorten
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Field
 from pibls.problem.evaluate import compile_function
@@ -128,13 +128,19 @@ def _of_field(solution: Solution, what: str, name: str, exact: Mapping[str, Eval
 
 def of_expression(solution: Solution, what: str, expression: sp.Expr, look: Look) -> PictureQuantity:
     """Return an expression of fields, derivatives and coordinates as a quantity, or its estimated error."""
-    words = look.label or lettered(cut(text(expression), 48))
+    words = look.label or _written(expression)
     values = value_of(solution, expression)
     if what == "estimate":
         return _estimate(solution, words, values, value_of(richer_of(solution), expression), look)
     return PictureQuantity(
         words, what, words, values, False, look.unit, look.colours, None, True, _error_of(solution, expression)
     )
+
+
+def _written(expression: sp.Expr) -> str:
+    """Return an expression as a title: as it is if it is short, or else the fields that it is made of."""
+    written, fields = lettered(text(expression)), sorted({own.label for own in expression.atoms(Field)})
+    return written if len(written) <= 32 else f"expression of {', '.join(map(lettered, fields))}"
 
 
 def value_of(solution: Solution, expression: sp.Expr) -> Evaluator:

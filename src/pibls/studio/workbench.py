@@ -144,12 +144,9 @@ class Workbench:
 
     def _restated(self, problem: Problem) -> Solution | None:
         """Return the solution from kept factors; None if there are none, or more than right-hand sides has changed."""
-        if self.prepared is None:
+        if self.prepared is None or not keeps_factors(self.prepared.problem, [problem]):
             return None
-        try:
-            return self.prepared.solve_restated(problem)
-        except InputError:
-            return None
+        return self.prepared.solve_alike([problem])[0]
 
     def _between(self, name: str, text: str, problem: Problem) -> Solution | None:
         """Return the solution between kept ones for other values of a parameter; None if it is not known."""

@@ -29,6 +29,9 @@ def keeps_factors(problem: Problem, others: Sequence[Problem]) -> bool:
     return (
         problem.is_linear
         and suits_cells(problem)
+        and all(other.domain == problem.domain for other in others)
+        and all(len(other.equations) == len(problem.equations) for other in others)
+        and all(len(other.statements) == len(problem.statements) for other in others)
         and all(is_alike(*pair) for other in others for pair in zip(problem.statements, other.statements, strict=True))
     )
 

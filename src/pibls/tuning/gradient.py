@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,13 @@ class _Moves:
     problem: Problem  # with open parameters
     place: dict[str, float]
     quantity: Callable[[Solution], Any]
+    known: dict[tuple[str, float], Problem] = field(default_factory=dict)  # with one parameter moved by a step
+
+    def moved(self, name: str, step: float) -> Problem:
+        """Return the problem with one parameter moved by a step."""
+        if (name, step) not in self.known:
+            self.known[name, step] = self.problem.at(**{**self.place, name: self.place[name] + step})
+        return self.known[name, step]
 
     def forward(self, tol: float, budget: Budget) -> Forward:
         """Solve at the place; keep cells or features."""
@@ -139,9 +146,10 @@ class _Moves:
             richer = moved.copy()
             richer[1] = -np.eye(fields)
             weights, finer = (np.concatenate(list(own.transpose(0, 2, 1)), axis=0).T for own in (moved, richer))
-            problem = self.problem.at(**{**self.place, name: self.place[name] + step})
-            changes = {"network": network, "weights": weights, "richer": (network, finer), "problem": problem}
-            return float(self.quantity(replace(forward.solution, **changes, points=None)))
+            # The richer one shows what cells resolve; without an estimate, no error of the number is looked for.
+            changes = {"network": network, "weights": weights, "richer": (network, finer), "error_estimate": None}
+            changed = replace(forward.solution, **changes, problem=self.moved(name, step), points=None)
+            return float(self.quantity(changed))
 
         found, lost = [], []
         for name, value in self.place.items():

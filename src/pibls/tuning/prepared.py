@@ -126,32 +126,6 @@ class Prepared:
         stacks = (problems[start : start + AT_ONCE] for start in range(0, len(problems), AT_ONCE))
         return [solution for stack in stacks for solution in self._solved(stack)]
 
-    def solve_restated(self, problem: Problem) -> Solution:
-        """Solve a problem that is stated anew, and differs from the prepared one in right-hand sides alone.
-
-        Parameters
-        ----------
-        problem
-            The same equations on the same domain, with the same conditions in the same order; such as
-            :meth:`~pibls.Problem.at` makes from other values of parameters that stand in right-hand sides only.
-
-        Examples
-        --------
-        >>> import sympy as sp, pibls as pb
-        >>> x, load = pb.coordinates("x"), pb.parameter("load")
-        >>> u = pb.field("u", x)
-        >>> beam = pb.Problem(sp.Eq(-u.diff(x, 2), load), pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0)])
-        >>> prepared = pb.prepare(beam.at(load=1))
-        >>> print(f"{prepared.solve_restated(beam.at(load=8))([0.5])[0]:.6f}")
-        1.000000
-        """
-        if problem.domain != self.problem.domain or len(problem.equations) != len(self.problem.equations):
-            raise InputError(
-                "The 'problem' parameter of Prepared.solve_restated has another domain or other equations than the "
-                "prepared one. Only right-hand sides may change; call pibls.prepare with the new problem instead."
-            )
-        return self._solved([self._checked(problem)])[0]
-
     def _solved(self, problems: Sequence[Problem]) -> list[Solution]:
         """Return solutions of problems that differ in their data alone."""
         if not any(changed_forms(self.problem, problem) for problem in problems):
