@@ -101,11 +101,11 @@ class Comparison:
 
         From tree to tree errors are assumed to go on to fall as distances did; selected cells that were not split
         contribute, too. On one tree, richer cells that hardly reduce the residual share most of the error, so that the
-        distance does not show it.
+        distance does not show it; nor does that to more cells which reduce it not at all.
         """
-        fall = self.fall_of_distance or 0.0
-        if self.is_on_one_tree:
-            fall = self.fall_of_residual if self.fall_of_residual > TREES.pays else 0.0
+        paid = TREES.pays if self.is_on_one_tree else FALLS
+        stays = self.fall_of_residual if self.fall_of_residual > paid else 0.0
+        fall = max(self.fall_of_distance or 0.0, stays)
         return extrapolated(distance / math.sqrt(self.split), fall, FALLS)
 
     def measured(self, gaps: Iterable[FloatArray], before: Comparison | None = None) -> Comparison:
