@@ -41,6 +41,7 @@ SAMPLE = {
     "fresh": ("five_layers", "half_disk_mixed", "hares_and_lynxes", "string_without_velocity", "swinging_beam"),
     "strangers": ("electron_on_a_slope", "mass_of_a_plume", "parachute"),
     "strangers_aside": ("liquid_metal_in_a_magnet", "tubular_reactor"),
+    "slight": ("squares_in_debt", "whistle_on_a_string"),
     "forgotten": ("clock_that_is_late", "ruler_that_tips"),
     "forgotten_aside": ("inventory_that_is_off", "ring_in_step"),
     "lookalikes": ("growth_by_millions", "started_in_the_middle"),

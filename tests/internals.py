@@ -145,7 +145,7 @@ NAMES = {
     "pibls.solution.evolved": "EvolvedNetwork",
     "pibls.solution.json_records": "problem_from problem_record",
     "pibls.solution.parameters": "Parameter Parameters",
-    "pibls.solution.residuals": "root_mean_square",
+    "pibls.solution.residuals": "lasting_miss root_mean_square",
     "pibls.solution.sizes": "SHARE natural_sizes reference_sizes",
     "pibls.solution.start_states": "given_start zero",
     "pibls.solution.storage": "FORMAT VERSION",

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from internals import first_word, imbalance, start_of
+from internals import first_word, imbalance, solve_cells_nonlinear, start_of
 
 x, y, t = pb.coordinates("x y t")
 u, w, c, h = pb.field("u", x, y), pb.field("w", x), pb.field("c", t), pb.field("h", x, t)
@@ -242,6 +242,21 @@ def test_what_flows_out_of_a_face_that_repeats_comes_in_at_the_other(gain: Any) 
     assert not imbalance(tilted, 1e-6, lambda: start_of(tilted, 1e-3))
 
 
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (w.diff(x) ** 2 + w**2 + 1, "is positive for every w: it cannot be zero"),
+        (-(w.diff(x) ** 2) - sp.exp(w + x), "is negative for every w: it cannot be zero"),
+        (w.diff(x) ** 2 + w**2, ""),
+        (w.diff(x) ** 2 + w**2 - sp.exp(x), ""),
+    ],
+)
+def test_squares_make_no_debts(left: sp.Expr, words: str) -> None:
+    problem = pb.Problem(left, LINE, [pb.Dirichlet(w, 0, on=LINE.left)])
+    told = imbalance(problem, 1e-6, lambda: start_of(problem, 1e-3))
+    assert words in told if words else not told
+
+
 def test_rounding_is_no_flux() -> None:
     closed = pb.Problem(sp.Eq(pb.laplacian(u**3), 0), DISK, [pb.Neumann(u, 0)])
     assert not imbalance(closed, 1e-6, lambda: start_of(closed, 1e-3))
@@ -252,6 +267,14 @@ class TestKinks:
         """Kinks may be anywhere: what cells find is one of many."""
         road = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0)])
         assert pb.solve(road, tol=1e-4, progress=False).status == "ill-posed"
+
+    @pytest.mark.parametrize("told", ["early", "diagnose"])
+    def test_what_no_coarse_solution_shows_is_asked_of_the_last(self, told: str) -> None:
+        """Cells that are too coarse for a kink are no solution: then both diagnoses are those of the last."""
+        road = pb.Problem(sp.Eq(w.diff(x) ** 2, 1), LINE, [pb.Dirichlet(w, 0)])
+        asked: Any = {own: lambda *_, own=own: ("asked" * (own == told), "") for own in ("early", "diagnose")}
+        solution = solve_cells_nonlinear(road, 1e-2, 0.01, 1, lambda *_: None, **asked)
+        assert (solution.status, solution.diagnostics.message) == ("ill-posed", "asked")
 
     def test_a_slope_that_jumps_between_roots_is_named(self) -> None:
         valley = pb.Interval((x, -1, 1))

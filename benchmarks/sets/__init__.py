@@ -43,6 +43,7 @@ _LISTS = {
     "forgotten_aside": ("forgotten.forgotten_aside",),
     "lookalikes": ("forgotten.lookalikes",),
     "lookalikes_aside": ("forgotten.lookalikes_aside",),
+    "slight": ("slight.slight",),
 }
 SETS = tuple(_LISTS)
 

@@ -120,8 +120,9 @@ class Loop:
         falls = len(peaks) < 2 or peaks[-1] < FALLS * peaks[-2]
         seen = falls and peaks[-1] > max(VISIBLE, 3.0 * self.tol)
         seen = seen or self.marker.may_hide_corners(comparison.fit, comparison.sizes, self.tol)
-        seen = seen or amplified(self.course.comparisons) > self.tol
-        return not seen or self.course.limit(self, comparison) is not None
+        # What waves leave lasts: no tree is too dear to look for it.
+        lasting = amplified(self.course.comparisons) > self.tol
+        return not lasting and (not seen or self.course.limit(self, comparison) is not None)
 
     def _is_within_tolerance(self, comparison: Comparison) -> bool:
         """Return whether the estimated error of one of two solutions is within the tolerance."""
@@ -186,7 +187,7 @@ class Loop:
         unsure = average_error(comparison.fit_layout, comparison.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.integral_error(comparison.fit.root))
-        least = max(least, unsure / comparison.size)
+        least = max(least, unsure / comparison.size, comparison.missed)
         return replace(comparison, estimate=max(comparison.estimate, least))
 
     def finer(self, comparison: Comparison) -> Fit:

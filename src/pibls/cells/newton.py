@@ -56,7 +56,7 @@ def solve_cells_nonlinear(
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
-    ``early`` diagnoses the coarse solution, where there is one, and ``diagnose`` the last.
+    ``early`` diagnoses the coarse solution, or the last where there is no coarse one, and ``diagnose`` the last.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def solve_cells_nonlinear(
     course: Course[Comparison] = Course(shared, TREES, report)
     # Layers move nearly freely, and still have a position.
     loose = np.inf if assume_well_posed else UNDETERMINED / NEGLIGIBLE
-    loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=early or diagnose)
+    loop = Loop(newton, tol, course, seed, undetermined=loose, diagnose=early)
     return _solved(loop, newton, start, diagnose)
 
 
@@ -89,12 +89,14 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, diagnose: Diagnose 
     if coarse.failure:
         return _uncompared(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
-    if coarse.solved and loop.diagnose is not diagnose:
+    asked = [own for own in (diagnose, loop.diagnose) if own is not None]
+    if coarse.solved and loop.diagnose is not None:
         # What determines a solution shows on a coarse one, before much is spent on finer ones.
         glance = _uncompared(loop, coarse, Status.STALLED)
         if glance.status == Status.ILL_POSED:
             return glance
-        loop.diagnose = diagnose
+        asked.remove(loop.diagnose)
+    loop.diagnose = partial(_first_flaw, asked)
     keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
@@ -111,6 +113,12 @@ def _solved(loop: Loop, newton: NewtonFitter, start: object, diagnose: Diagnose 
         record = replace(record, message=f"No solution was found. {words}")
         return replace(solution, status=Status.ILL_POSED, error_estimate=np.inf, diagnostics=record)
     return replace(solution, diagnostics=record)
+
+
+def _first_flaw(asked: Sequence[Diagnose], solution: Solution, loop: Loop) -> tuple[str, str]:
+    """Return the first sentence why a problem is ill-posed that one of several diagnoses finds."""
+    found = (own(solution, loop) for own in asked)
+    return next((told for told in found if told[0]), ("", ""))
 
 
 def _carried(newton: NewtonFitter, richer: NewtonFitter, fit: Fit, trees: Sequence[Cell]) -> Fit:

@@ -18,13 +18,14 @@ from pibls.cells.tree import Cell, contacts
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
 from pibls.limits import keep
+from pibls.problem import MultiIndex
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import extrapolated
 from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
-from pibls.solution.residuals import ResidualTable
+from pibls.solution.residuals import ResidualTable, lasting_miss
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
@@ -117,6 +118,17 @@ class Comparison:
             fall = whole / before.apart
         made = replace(self, apart=whole, fall_of_distance=fall, peak=float((peak * size / scale).max()))
         return replace(made, estimate=made.error_at(distance))
+
+    @cached_property
+    def missed(self) -> float:
+        """How far the first solution is from initial values of waves that last."""
+        problem, network = self.fit_layout.problem, network_of(self.fit_layout, self.fit)
+
+        def evaluate(X: FloatArray, slots: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+            found = network.evaluate(X, {index for _, index in slots})
+            return [found[index][:, problem.field_names.index(name)] for name, index in slots]
+
+        return lasting_miss(problem, evaluate)
 
     @cached_property
     def size(self) -> float:

@@ -25,7 +25,6 @@ from pibls.evolution.run import (
     follow,
     misfit,
     monitored,
-    relative_miss,
     relative_residual,
     solution_of,
     system_of,
@@ -40,7 +39,7 @@ from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.refinement.stopping import GLANCE, more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
-from pibls.solution.residuals import ResidualTable
+from pibls.solution.residuals import ResidualTable, lasting_miss, relative_miss
 from pibls.status import Status
 from pibls.wellposed.contradiction import clash_beyond
 from pibls.wellposed.stability import leaves_its_bounds, unbounded_growth
@@ -84,10 +83,9 @@ class RefinementInTime:
     @property
     def chosen(self) -> Pair:
         """The run with the least estimate, or the last one where nothing is known of any."""
-        best = self.course.best if self.course.comparisons else None
-        if best is not None and np.isfinite(best.estimate):
-            return best
-        return Pair(self.runs[-1], self.residuals[-1], None, np.inf)
+        unknown = Pair(self.runs[-1], self.residuals[-1], None, np.inf)
+        best = self.course.best if self.course.comparisons else unknown
+        return best if np.isfinite(best.estimate) else unknown
 
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
@@ -154,11 +152,13 @@ class RefinementInTime:
         # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
         known = min(apart / self.apart, FALLS) if np.isfinite(self.apart) else MOST
         self.apart, fall = max(apart, 1e-300), self.residuals[-1] / max(before, 1e-300)
-        estimate = extrapolated(apart, fall, known)
+        solutions = (solution_of(self.evolution, run, self.seed) for run in (here, finer))
+        missed, later = (lasting_miss(own.problem, own.evaluate) for own in solutions)
+        estimate = max(extrapolated(apart, fall, known), missed)
         # Where waves resolve a solution, errors fall like residuals; one comparison vouches for two digits.
         left = apart * max(fall, SLIGHT) / (1.0 - fall) if finer.on_waves and fall <= NEGLIGIBLE else np.inf
-        if estimate > self.tol >= left:
-            return Pair(finer, self.residuals[-1], None, left, here)
+        if estimate > self.tol >= max(left, later):
+            return Pair(finer, self.residuals[-1], None, max(left, later), here)
         return Pair(here, before, finer, estimate)
 
     def _next(self, here: Run) -> tuple[Design, float]:
@@ -244,9 +244,8 @@ class RefinementInTime:
     def _out_of_budget(self, error: IntegrationError) -> Stop:
         return Stop(Reason.BUDGET, str(error), more_budget(self.budget.nominal, self.course.stages))
 
-    def cost(self, found: Pair | None = None) -> Cost:
+    def cost(self, _: Pair | None = None) -> Cost:
         """Return the cost of the next run; rough runs keep to half of the work."""
-        del found
         return Cost("an accurate run", 0.0) if self.level < 0 else self._cost()
 
     def _cost(self) -> Cost:
@@ -379,7 +378,7 @@ class RefinementInTime:
 
     def _unmet(self, solution: Solution) -> tuple[str, str] | None:
         """Say which condition that did not help to find a solution this misses, and whether that is a flaw; or None."""
-        finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
+        finer = (solution if solution.richer is None else replace(solution, network=solution.richer[0])).evaluate
         for statement in self.evolution.surplus:
             clash = clash_beyond(statement, solution)
             flaw, missed = "" if clash is None else clash.in_words(solution, self.tol), relative_miss(finer, statement)

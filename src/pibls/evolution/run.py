@@ -29,7 +29,7 @@ from pibls.evolution.radau import (
     times_within,
 )
 from pibls.evolution.waves import Waves, embedded, is_mirrored, suits_waves
-from pibls.problem import OnPart, Problem, Statement
+from pibls.problem import Problem
 from pibls.quadrature.roots import climbed
 from pibls.refinement.standards import MOST, POINTS
 from pibls.solution import Solution
@@ -231,18 +231,6 @@ def relative_residual(solution: Solution, until: float) -> float:
             found = root_mean_square(ResidualFunction(solution, statement)(where))
             worst = max(worst, found / largest if largest > 0 else found)
     return worst
-
-
-def relative_miss(solution: Solution, statement: Statement) -> float:
-    """Return how far a solution is from keeping a condition, relative to the largest part of it."""
-    form, place = statement.form, statement.place
-    if not isinstance(place, OnPart):
-        return 0.0  # a single value, or an average: that they differ plainly is all that can be told
-    X, normals = place.part.sample(POINTS, "kronecker", 1)
-    state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
-    parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
-    size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
-    return root_mean_square(form.residual_at(X, normals, state)) / size if size > 0 else 0.0
 
 
 def expanded(system: Galerkin, trajectory: Trajectory) -> FloatArray:

@@ -301,10 +301,10 @@ def modes_of(
             break
     more = vectors[:, : number + SPARE]
     # Vectors of equal eigenvalues may be nearly parallel: every direction counts, however short.
-    halves = more if pencil.is_complex else np.hstack([more.real, more.imag])
-    spanned, scales, _ = np.linalg.svd(halves, full_matrices=False)
-    spanned = spanned[:, scales > _DEPENDENT * scales[0]]
-    starts = arnoldi.fields_of(np.tensordot(spanned.T, blocks[:, :, : arnoldi.fields], axes=1))
+    more = more if pencil.is_complex else np.hstack([more.real, more.imag])
+    ways, scales, _ = np.linalg.svd(more, full_matrices=False)
+    ways = ways[:, scales > _DEPENDENT * scales[0]]
+    starts = arnoldi.fields_of(np.tensordot(ways.T, blocks[:, :, : arnoldi.fields], axes=1))
     found = np.tensordot(vectors[:, order].T, blocks, axes=1)
     # Left eigenvectors, as functions of samples.
     left = np.linalg.pinv(vectors)[order] @ bases.conj().T

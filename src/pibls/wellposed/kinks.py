@@ -17,6 +17,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.state import TreeState
 from pibls.checks import FloatArray
 from pibls.problem import Statement
+from pibls.refinement import VISIBLE
 from pibls.refinement.standards import NEGLIGIBLE
 from pibls.wellposed.counting import equations_in_words
 
@@ -27,6 +28,8 @@ def kink_in(found: Comparison) -> str:
     statements = problem.laws.statements
     if len(statements) != 1 or len(problem.fields) != 1 or not statements[0].form.has_roots:
         return ""
+    if found.fit.residual > VISIBLE * found.size:
+        return ""  # neither side solves the equation
     rows = Rows(found.fit_layout, TreeState(found.fit_layout, found.fit.weights))
     order, largest, jumps = statements[0].form.order, 0.0, list[tuple[float, FloatArray, int]]()
     for face in faces_of(rows, found.fit.root):

@@ -58,7 +58,7 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
 
     ``start`` returns the data of the problem and a tree that resolves them; it is called only where needed.
     """
-    if told := incompatibility(problem, tol, start):
+    if told := incompatibility(problem, tol, start) or _never_zero(problem):
         return told
     if problem.is_linear or problem.domain.time is not None or not problem.domain.space:
         return ""
@@ -77,6 +77,19 @@ def imbalance(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
         return next(filter(None, found), "")
     except ProblemError:
         return ""  # coefficients may be infinite at the boundary, as in polar coordinates
+
+
+def _never_zero(problem: Problem) -> str:
+    """Say which equation holds for no real values at all, as w′² + w² = −1."""
+    real = {symbol: sp.Dummy(real=True) for symbol in problem.domain.coordinates}
+    for statement in problem.laws.statements:
+        left = statement.form.residual
+        sign, is_strict = (None, False) if statement.form.is_linear else _sign(left.subs(real))
+        if sign and is_strict:
+            words = f"{', '.join(statement.form.fields)}: it cannot be zero, as {statement.name} says. Check the signs."
+            one = ("positive", "negative")[sign < 0]
+            return f"The equations and conditions contradict each other: {text(left)} is {one} for every {words}"
+    return ""
 
 
 def _net_sources(problem: Problem) -> tuple[_NetSource, ...]:
