@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
+import sympy as sp
 
+import pibls as pb
 from internals import prices
 from pibls.budget import Budget
+from pibls.runtime import RATE
 
 
 def fake(dimension, cells, held):
@@ -30,3 +33,17 @@ def test_the_budget_limits_cells_before_memory_does(monkeypatch):
     fitter, course, fit = fake(2, 8, 1e9)
     course.budget.spend(1e11 - 100.0)
     assert 50 < prices.room(fitter, course, fit) <= 150
+
+
+def test_a_solid_with_an_inward_edge_ends_beside_a_poorer_solution_on_its_cells_and_not_on_a_finer_tree():
+    x, y, z = pb.coordinates("x y z")
+    u = pb.field("u", x, y, z)
+    angle = pb.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    polar = sp.atan2(y + x, y - x)  # measured from the middle of the material
+    exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * polar) + z * (1 + x)
+    prism = pb.Extrusion(angle, (z, 0, 1))
+    solution = pb.solve(pb.Problem(sp.Eq(pb.laplacian(u), 0), prism, [pb.Dirichlet(u, exact)], exact=exact), tol=0.01)
+    assert solution.status == "converged"
+    assert solution.diagnostics.settings["cells"] == solution.diagnostics.stages[-1].cells == 24
+    assert solution.true_error() < solution.error_estimate < min(0.01, 5.0 * solution.true_error())
+    assert solution.diagnostics.operations < 0.3 * RATE  # a finer tree costs twice that

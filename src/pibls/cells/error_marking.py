@@ -189,12 +189,7 @@ class ErrorMarking:
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 
     def refined(
-        self,
-        fit: Fit,
-        sizes: FloatArray,
-        goal: float = 1.0,
-        most: float = math.inf,
-        given: Splits | None = None,
+        self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf, given: Splits | None = None
     ) -> tuple[Cell, float]:
         """Return a finer tree, with extra levels towards singular landmarks, and the share of the roughness it splits.
 

@@ -15,7 +15,7 @@ from pibls.cells.fitters import Fitter, degree_for, highest_degree
 from pibls.cells.grading import graded
 from pibls.cells.layout import Layout
 from pibls.cells.measure import average_error
-from pibls.cells.outcome import Comparison, amplified, field_sizes, solution_of
+from pibls.cells.outcome import Comparison, amplified, field_sizes, solution_of, unmet
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
@@ -23,7 +23,7 @@ from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import SMALLEST, VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS, NEGLIGIBLE, PLAIN, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
@@ -68,7 +68,9 @@ class Loop:
         try:
             self.sensitivities.append(self.fitter.sensitivity())
             stop = refine(self, fit, self.course)
-            self._poorer = prices.beside_poorer(self.fitter, self.course, stop)
+            last = self.course.comparisons[-1]
+            if stop.reason in (Reason.BUDGET, Reason.MEMORY) and not last.is_on_one_tree:
+                self._poorer = prices.beside_poorer(self.fitter, self.course, last.better, last.sensitivity, math.inf)
             return self._early if self._early and self._early.status == Status.ILL_POSED else self.concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
@@ -86,7 +88,7 @@ class Loop:
         # The better solution is returned only where a limit ended a refinement that still converged.
         limited = stop.reason in (Reason.BUDGET, Reason.MEMORY, Reason.DEADLINE) and not doubt
         limited = limited and self._is_settled(last) and not self._unseen(last.better)
-        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own is not None]
+        comparison, better = self._best(last), [self._ahead(own) for own in (last, self._poorer) if own]
         ahead = min((own for own in better if own.fit is last.better), default=last, key=lambda own: own.estimate)
         if limited and ahead.estimate < comparison.estimate:
             return self._returned(ahead, last, stop if ahead.estimate > self.tol else Stop(Reason.TOLERANCE))
@@ -138,7 +140,7 @@ class Loop:
 
     def _doubt_of(self, comparison: Comparison, is_within: bool) -> str:
         """Return a sentence why an estimate, within the tolerance or not, is not reliable, or an empty string."""
-        doubt = self.fitter.layout.tree_domain.hidden or comparison.unsolved or self._unmet(comparison)
+        doubt = self.fitter.layout.tree_domain.hidden or comparison.unsolved or unmet(comparison, self.tol)
         if doubt or not is_within:
             return doubt
         return self._unseen(comparison.fit if comparison.estimate <= self.tol else comparison.better)
@@ -241,7 +243,7 @@ class Loop:
             cells = [*(len(own.fit.parts) for own in latest), len(last.better.parts)]
             error, share, rate = last.apart, TREES.pays, prices.rate_on_trees(falls, cells)
         if not rate <= TREES.pays:
-            return last
+            return self._magnified(last)
         rate = max(rate, SLIGHT)
         return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
 
@@ -252,10 +254,10 @@ class Loop:
         """
         # If the last enrichment did not reduce the estimate, cells are split.
         paid = self._before_richer is None or comparison.estimate <= TREES.pays * self._before_richer
-        richer = self.fitter.richer() if paid else None
         old, new = comparison.fit_layout.reference, comparison.better_layout.reference
+        richer = self.fitter.richer() if paid and new.degree > old.degree else None
         hoped = self._goal(comparison.estimate)
-        gain = self.marker.left_per_degree(comparison.fit) ** (new.degree - old.degree)
+        gain = self.marker.left_per_degree(comparison.fit) ** abs(new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return None
@@ -263,8 +265,9 @@ class Loop:
         split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        affordable = prices.affords_richer(self.fitter, self.course, comparison.fit, more)
-        return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
+        work, to_come = self.fitter.work(here, here), prices.richer_work(self.fitter, int(2 * steps + 2))
+        affordable = self.course.budget.affords(prices.richer_work(self.fitter, 4) * work)
+        return richer if affordable and to_come * work <= finer else None
 
     @property
     def marker(self) -> ErrorMarking:
@@ -275,23 +278,32 @@ class Loop:
 
     def compare(self, fit: Fit) -> Comparison:
         """Compare a solution with a better one: with richer cells where it is smooth, on a finer tree elsewhere."""
-        is_smooth = self.marker.is_smooth(fit)
-        richer = is_smooth or prices.is_cheaper_richer(
-            self.fitter, self.marker, fit, field_sizes(self.fitter.layout, fit)
-        )
+        is_smooth, sizes = self.marker.is_smooth(fit), field_sizes(self.fitter.layout, fit)
+        richer = is_smooth or prices.is_cheaper_richer(self.fitter, self.marker, fit, sizes)
         richer = richer and (not self.course.stages or prices.affords_richer(self.fitter, self.course, fit))
         comparison = self._with_richer_cells(fit) if richer else None
         # Richer cells that leave as much of the equations as before share all of the error.
         if comparison is None or comparison.better.residual > max(fit.residual, SMALLEST * comparison.size):
-            comparison = self._with_more_cells(fit)
+            comparison = self._ending(fit) or self._with_more_cells(fit)
         self.sensitivities.append(comparison.sensitivity)
         unsolved = self.fitter.doubt(fit) or self.fitter.doubt(comparison.better)
         return self._magnified(replace(comparison, is_smooth=is_smooth, unsolved=unsolved))
 
+    def _ending(self, fit: Fit) -> Comparison | None:
+        """Return a comparison with poorer cells that ends the solve, if it costs little beside a finer tree."""
+        if not self.course.stages or self.confirmed is not None or self.splitting is not None:
+            return None
+        new = self.marker.wanted(fit, field_sizes(self.fitter.layout, fit))
+        most = MOST**2 * self.fitter.work(len(fit.parts) + new, new)
+        found = prices.beside_poorer(self.fitter, self.course, fit, self.sensitivities[-1], most)
+        return found if found and found.estimate <= self.tol and not self._doubt_of(found, is_within=True) else None
+
     def _with_more_cells(self, fit: Fit) -> Comparison:
         """Compare a solution with one on a finer tree."""
         layout, before = self.fitter.layout, self.course.comparisons[-1] if self.course.comparisons else None
-        other, split = self._fit_on_finer_tree(fit, field_sizes(layout, fit), self._goal(self._expected()))
+        # What it costs to compare the finer tree with poorer cells is left over.
+        goal, times = self._goal(self._expected()), 1.0 + prices.poorer_work(self.fitter)
+        other, split = self._fit_on_finer_tree(fit, field_sizes(layout, fit), goal, times)
         comparison = Comparison(fit, layout, other, layout, math.inf, self.fitter.sensitivity(), split)
         # Without a share no cell could be split.
         return comparison.measured(distances(layout, fit, layout, other), before) if split > 0.0 else comparison
@@ -309,28 +321,6 @@ class Loop:
         other, layout = richer.fit(fit.root, fit), self.fitter.layout
         comparison = Comparison(fit, layout, other, richer.layout, math.inf, richer.sensitivity())
         return comparison.measured(distances(layout, fit, richer.layout, other))
-
-    def _unmet(self, comparison: Comparison) -> str:
-        """Return a sentence if the residual is large and does not fall on the finer tree."""
-        fit, other = comparison.fit, comparison.better
-        if not math.isfinite(comparison.estimate):
-            return ""
-        much = other.residual > min(max(self.tol / SLIGHT, PLAIN), VISIBLE) * comparison.size
-        stays = much and other.residual > TREES.pays * fit.residual
-        # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
-        if self.fitter.layout.reference.dimension == 1 and not stays:
-            volume = self.fitter.layout.volume
-            before, after = (
-                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / comparison.size
-                for one in (fit, other)
-            )
-            stays = after > max(self.tol, SMALLEST) and after > FALLS * before
-        if stays:
-            return (
-                f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "
-                "equations and conditions may contradict each other."
-            )
-        return ""
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence if data have features narrower than the cells."""

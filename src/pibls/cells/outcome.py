@@ -20,16 +20,16 @@ from pibls.features.reference import SINES
 from pibls.limits import keep
 from pibls.problem import MultiIndex
 from pibls.problem.analysis import analysis_of
-from pibls.refinement import extrapolated
+from pibls.refinement import SMALLEST, VISIBLE, extrapolated
 from pibls.refinement.patience import TREES
-from pibls.refinement.standards import FALLS
+from pibls.refinement.standards import FALLS, PLAIN, SLIGHT
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.residuals import ResidualTable, lasting_miss
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Comparison", "amplified", "field_sizes", "network_of", "solution_of"]
+__all__ = ["Comparison", "amplified", "field_sizes", "network_of", "solution_of", "unmet"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
@@ -101,11 +101,11 @@ class Comparison:
 
         From tree to tree errors are assumed to go on to fall as distances did; selected cells that were not split
         contribute, too. On one tree, richer cells that hardly reduce the residual share most of the error, so that the
-        distance does not show it.
+        distance does not show it; nor does that to more cells which reduce it not at all.
         """
-        fall = self.fall_of_distance or 0.0
-        if self.is_on_one_tree:
-            fall = self.fall_of_residual if self.fall_of_residual > TREES.pays else 0.0
+        paid = TREES.pays if self.is_on_one_tree else FALLS
+        stays = self.fall_of_residual if self.fall_of_residual > paid else 0.0
+        fall = max(self.fall_of_distance or 0.0, stays)
         return extrapolated(distance / math.sqrt(self.split), fall, FALLS)
 
     def measured(self, gaps: Iterable[FloatArray], before: Comparison | None = None) -> Comparison:
@@ -152,6 +152,24 @@ def amplified(comparisons: Sequence[Comparison]) -> float:
     left = [own.fit.residual * own.fit.unknowns / own.size for own in comparisons]
     pairs = zip(comparisons, left, strict=True)
     return left[-1] * max((own.estimate / one for own, one in pairs if one > 0.0), default=0.0)
+
+
+def unmet(comparison: Comparison, tol: float) -> str:
+    """Return a sentence if the residual is large and does not fall from a solution to a better one."""
+    fit, other = sorted((comparison.fit, comparison.better), key=lambda one: one.unknowns)
+    much = other.residual > min(max(tol / SLIGHT, PLAIN), VISIBLE) * comparison.size
+    stays = much and other.residual > TREES.pays * fit.residual
+    # In one dimension there are no corners: contradictory conditions show in the residual density of some cell.
+    if comparison.fit_layout.reference.dimension == 1 and not stays:
+        whole = comparison.fit_layout.volume, comparison.size
+        before, after = (
+            max(own * math.sqrt(whole[0] / part.volume) for part, own in one.residuals.items()) / whole[1]
+            for one in (fit, other)
+        )
+        stays = after > max(tol, SMALLEST) and after > FALLS * before
+    words = f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e})"
+    doubt = f"{words}: equations and conditions may contradict each other."
+    return doubt if stays and math.isfinite(comparison.estimate) else ""
 
 
 def solution_of(

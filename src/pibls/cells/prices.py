@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pibls.cells.error_marking import ErrorMarking
@@ -12,10 +13,12 @@ from pibls.cells.outcome import Comparison
 from pibls.cells.overlay import distances
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
-from pibls.refinement import Cost, Course, Reason, Stop
+from pibls.refinement import Cost, Course
+from pibls.refinement.standards import FALLS, SLIGHT
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "rate_on_trees", "richer_work", "room"]
+__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "poorer_work", "rate_on_trees"]
+__all__ += ["richer_work", "room"]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -28,50 +31,45 @@ def room(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> f
     """
     cells = len(fit.parts)
     affordable = 1.0 if course.stages else float(cells)
+    more = GROWTH * affordable
     growth = float((available_memory() / max(fitter.memory, 1.0)) ** (1.0 / _memory_power(fitter)))
     fitting = max(1.0, cells * (growth - 1.0))
-    while affordable < fitting:
-        more = GROWTH * affordable
-        if not course.budget.affords(times * fitter.work(cells + more, more)):
-            break
-        affordable = more
+    while affordable < fitting and course.budget.affords(times * fitter.work(cells + more, more)):
+        affordable, more = more, GROWTH * more
     return min(affordable, fitting)
 
 
 def _memory_power(fitter: Fitter) -> float:
     """Return the power with which memory grows with the number of cells: fronts are as large as cuts of the domain."""
-    dimension: int = fitter.layout.reference.dimension
-    return max(1.0, 2.0 - 2.0 / dimension)
+    return max(1.0, 2.0 - 2.0 / float(fitter.layout.reference.dimension))
 
 
 def affords_richer(fitter: Fitter, course: Course[Any], fit: Fit, times: float = 1.0) -> bool:
     """Return whether the budget allows a solution with two degrees more on the same tree, ``times`` over."""
-    cells = len(fit.parts)
-    return course.budget.affords(times * richer_work(fitter) * fitter.work(cells, cells))
+    return course.budget.affords(times * richer_work(fitter) * fitter.work(len(fit.parts), len(fit.parts)))
 
 
-def beside_poorer(fitter: Fitter, course: Course[Comparison], stop: Stop) -> Comparison | None:
-    """Return the better one of the last two solutions, compared with one of two degrees less on its tree.
-
-    That one costs a share of it, where a limit leaves nothing better to solve. None if that is too much.
-    """
-    last = course.comparisons[-1]
-    if stop.reason not in (Reason.BUDGET, Reason.MEMORY):
+def beside_poorer(fitter: Fitter, course: Course[Any], fit: Fit, sensitivity: float, most: float) -> Comparison | None:
+    """Return a solution with its error, from one of two degrees less on its tree; None if that is too much work."""
+    share, cells = poorer_work(fitter), len(fit.parts)
+    poorer, work = fitter.enriched(-2) if share else None, share * fitter.work(cells, cells)
+    if poorer is None or work > most or not course.budget.affords(work):
         return None
-    if last.is_on_one_tree or fitter.layout.reference.dimension == 1:
-        return None
-    poorer, cells = fitter.enriched(-2), len(last.better.parts)
-    if poorer is None or not course.budget.affords(fitter.work(cells, cells) / richer_work(poorer)):
-        return None
-    fit, layout = poorer.fit(last.better.root, last.better), poorer.layout
-    found = Comparison(fit, layout, last.better, last.better_layout, math.inf, last.sensitivity)
-    return found.measured(distances(layout, fit, last.better_layout, last.better))
+    found = Comparison(poorer.fit(fit.root, fit), poorer.layout, fit, fitter.layout, math.inf, sensitivity)
+    found = found.measured(distances(poorer.layout, found.fit, fitter.layout, fit))
+    rate = max(found.fall_of_residual, SLIGHT)  # errors fall no more slowly with the degree than residuals
+    return replace(found.swapped, estimate=found.apart * rate / (1.0 - rate) / FALLS) if rate <= FALLS else None
 
 
-def richer_work(fitter: Fitter) -> float:
-    """Return the work of cells with two degrees more, relative to the present ones."""
+def richer_work(fitter: Fitter, degrees: int = 2) -> float:
+    """Return the work of cells with some degrees more, relative to the present ones."""
     d, degree = fitter.layout.reference.dimension, fitter.layout.reference.degree
-    return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** POWER)
+    return float((math.comb(degree + degrees + d, d) / math.comb(degree + d, d)) ** POWER)
+
+
+def poorer_work(fitter: Fitter) -> float:
+    """Return the work of cells with two degrees less, relative to the present ones; zero where they tell no error."""
+    return (fitter.layout.reference.dimension > 1) * fitter.layout.problem.is_linear * richer_work(fitter, -2)
 
 
 def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: FloatArray) -> bool:
@@ -84,8 +82,7 @@ def is_cheaper_richer(fitter: Fitter, marker: ErrorMarking, fit: Fit, sizes: Flo
 def next_cost(fitter: Fitter, course: Course[Any], comparison: Comparison, wanted: int, *, is_smooth: bool) -> Cost:
     """Return the cost of the next tree with so many more cells, or of richer cells for a smooth solution."""
     times = 1.0 + richer_work(fitter) if comparison.is_on_one_tree else 1.0
-    fit = comparison.latest
-    cells = len(fit.parts)
+    fit, cells = comparison.latest, len(comparison.latest.parts)
     growth = 1.0 + min(wanted, room(fitter, course, fit, times)) / cells
     needed = fitter.memory * growth ** _memory_power(fitter)
     work = times * min(fitter.work(cells + wanted, wanted), GROWTH * fitter.work(cells, cells))
