@@ -1,6 +1,6 @@
 """Whether inverse problems end with the right word: problems written from the documentation, over seeds of noise.
 
-    python -m benchmarks.inverse_words [--half open|aside|more|more_aside] [--seeds 3] [--only NAME ...]
+    python -m benchmarks.inverse_words [--half open|aside|more|more_aside|few|few_aside] [--seeds 3] [--only NAME ...]
     [--out FILE] [--processes N]
 
 Every solve is a row: told right, told wrong without a warning ("silent"), or warned of without need ("alarm"); how
@@ -21,6 +21,7 @@ import numpy as np
 import pibls as pb
 from benchmarks.runner import warm_up
 from benchmarks.sets.inverse_aside import inverse_aside
+from benchmarks.sets.inverse_few import inverse_few, inverse_few_aside
 from benchmarks.sets.inverse_more import inverse_more, inverse_more_aside
 from benchmarks.sets.inverse_open import inverse_open
 from benchmarks.sets.meters import Inverse, Mode
@@ -32,6 +33,8 @@ HALVES = {
     "aside": inverse_aside,
     "more": inverse_more,
     "more_aside": inverse_more_aside,
+    "few": inverse_few,
+    "few_aside": inverse_few_aside,
 }
 _FAR, _EXACT = 5.0, 1e-4  # deviations, and the relative error where data are exact, that no right answer has
 Job = tuple[str, str, Mode, int]

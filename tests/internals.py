@@ -81,7 +81,7 @@ NAMES = {
     "pibls.inverse.evolution_forward": "EvolutionForward",
     "pibls.inverse.identifiability": "find_undetermined",
     "pibls.inverse.parametric": "Parametric",
-    "pibls.inverse.measurements": "chance_of",
+    "pibls.inverse.measurements": "chance_of far_out",
     "pibls.inverse.response": "predicted",
     "pibls.inverse.smoothness": "Cosines LinearisedData Smoothness most_probable",
     "pibls.methods.marginal_likelihood": "Group NoisyRows Precisions maximise",

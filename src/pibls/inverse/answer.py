@@ -15,13 +15,13 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed, chance_of, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, chance_of, far_out, size_of, too_large
 from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.smoothness import spanned
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import MultiIndex
+from pibls.problem import MultiIndex, Statement
 from pibls.refinement import SMALLEST, Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
@@ -219,32 +219,46 @@ class Answer:
         noise = self.weighed.noise
         return {s.name: float(np.sqrt(np.mean(np.square(noise[span])))) for s, span in self.measurements.measured}
 
+    def _larger(self) -> Iterator[tuple[Statement, slice, float]]:
+        """Yield the sets that are missed by more than solutions are wrong by, and by how much."""
+        least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
+        for s, span in self.measurements.measured:
+            size = size_of(self.found.place.residual[span], s.loss == "huber")
+            error = float(np.sqrt(np.mean(np.square(self.error[span]))))
+            if size > max(SETTINGS.sure * error, least * float(self.measurements.sizes[span][0])):
+                yield s, span, size
+
     @cached_property
     def misfits(self) -> list[str]:
         """Say which residuals do not look like noise."""
         residual, found = self.found.place.residual, []
-        least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
         leverage = self.weighed.leverage(self.found.place)
-        for s, span in self.measurements.measured:
-            own, noise = residual[span], self.weighed.noise[span]
-            robust = s.loss == "huber"
-            size = size_of(own, robust)
-            error = float(np.sqrt(np.mean(np.square(self.error[span]))))
-            if size <= max(SETTINGS.sure * error, least * float(self.measurements.sizes[span][0])):
-                continue
+        for s, span, size in self._larger():
+            scaled, robust = residual[span] / self.weighed.noise[span], s.loss == "huber"
             if s.exact:
                 found.append(f"values of {s.name}, which have no noise, are missed by {size:.1g}")
                 continue
-            free = self.free * len(own) / len(residual)
-            if s.noise is not None and too_large(own / noise, free, robust):
-                times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
+            free = self.free * len(scaled) / len(residual)
+            if s.noise is not None and too_large(scaled, free, robust):
+                times = size_of(scaled, robust) / np.sqrt(max(1.0 - free / len(scaled), 1.0 / len(scaled)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
-            elif (chance := chance_of(s, own / noise, leverage[span])) < SETTINGS.chance:
+            elif (chance := chance_of(s, scaled, leverage[span])) < SETTINGS.chance:
                 found.append(
                     f"residuals of {s.name} have the same sign in whole regions, which noise has with a probability of "
                     f"{chance:.0e}"
                 )
         return found
+
+    def _outliers(self) -> Iterator[str]:
+        """Say which sets have a few readings that are off by more than noise of one size."""
+        leverage, scaled = self.weighed.leverage(self.found.place), self.found.place.residual / self.weighed.noise
+        for s, span, _ in self._larger():
+            count, chance = far_out(scaled[span], leverage[span])
+            if count and s.loss != "huber" and not s.exact:
+                yield (
+                    f"{count} of {len(scaled[span])} residuals of {s.name} are as much larger than the others as noise "
+                    f"makes them with a probability of {chance:.0e}. Give loss='huber', or the noise of each value."
+                )
 
     def solution(
         self,
@@ -331,6 +345,8 @@ class Answer:
             lacks.append(f"The search ended before it converged. Give {remedy}.")
         if misfits:
             lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
+        else:
+            lacks += self._outliers()
         if at_end := self._at_bounds():
             words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
         for other in ambiguous[:2]:

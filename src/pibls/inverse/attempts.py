@@ -99,12 +99,16 @@ class Attempts:
 
         Half of the work that is left is for more accurate solutions at the values found.
         """
-        fits, forward = self.fits, replace(found.forward, budget=self.fits.budget.part(MOST))
-        found, measurements = replace(found, forward=forward), self.fits.measurements(forward)
+        fits, spent = self.fits, self.fits.budget.nominal - self.fits.budget.left
+        forward = replace(found.forward, budget=fits.budget.part(MOST))
+        found, measurements = replace(found, forward=forward), fits.measurements(forward)
         images = fits.coordinates.images(found.place.point, fits.numbers, self._mirrors())
         between = fits.coordinates.between(found.place.point, fits.numbers, SETTINGS.rounds)
-        for number, start in enumerate([*images, *between]):
-            here = None if forward.is_spent else place_at(forward, measurements, start, None)
+        beside = fits.coordinates.beside(found.place.point, fits.numbers) if self._are_few else []
+        for number, start in enumerate([*images, *between, *beside]):
+            # What blows up may cost more than all of the search so far, and is no answer.
+            brief = replace(forward, budget=forward.budget.part(most=MOST * spent))
+            here = None if forward.is_spent else place_at(brief, measurements, start, None)
             if here is None:
                 continue
             other = Descent(forward, here, settled=False)
@@ -115,6 +119,20 @@ class Attempts:
                 other = self._few_steps(found, other.place)
             if self._may_fit(found, other.place):
                 self._compare(found, search(forward, measurements, other.place, nearby=True))
+
+    @property
+    def _are_few(self) -> bool:
+        """Whether so little was measured that several values may fit it by chance.
+
+        A map from p numbers to more than 2 p data mostly takes no value twice (Whitney), if it has no symmetry.
+        """
+        parametric = self.fits.parametric
+        sizes = [
+            len(np.unique(s.place.points, axis=0)) if isinstance(s.place, AtPoints) else len(s.targets)
+            for s in parametric.observations
+            if s.targets is not None
+        ]
+        return not parametric.bases and sum(sizes) <= 2 * self.fits.numbers
 
     def _mirrors(self) -> dict[int, list[float]]:
         """Return where numbers that are places may be mirrored: in the middle of the domain, or of the measurements.

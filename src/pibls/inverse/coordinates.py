@@ -108,6 +108,12 @@ class Coordinates:
         limited = np.isfinite(self.vector(self.low)) & np.isfinite(self.vector(self.high))
         return [np.where(limited, other, point) for other in self.others(numbers, count)] if limited.any() else []
 
+    def beside(self, point: FloatArray, numbers: int) -> list[FloatArray]:
+        """Return points with one of the numbers far to either side of its value."""
+        steps = np.where(self.logarithmic, SETTINGS.longest, 2.0 * np.maximum(1.0, np.abs(point)))
+        moves = np.vstack([np.diag(steps)[:numbers], -np.diag(steps)[:numbers]])
+        return [self.within(point + move) for move in moves]
+
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""
         found = []

@@ -191,10 +191,12 @@ class EvolutionForward(Forward):
         system = self._system(vector)
         tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.cut)
         integrator = Integrator(system, tol, self.budget.left * RATE)
-        with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
-            trajectory = integrated(integrator, min(system.evolution.limits[1], self.until), breaks)
-            network = network_of(system, trajectory)
-        self.budget.spend(integrator.operations)
+        try:
+            with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
+                trajectory = integrated(integrator, min(system.evolution.limits[1], self.until), breaks)
+        finally:
+            self.budget.spend(integrator.operations)
+        network = network_of(system, trajectory)
         return _Followed(
             system, replace(integrator, operations=0.0), trajectory, replace(network, frame=self.system.evolution.frame)
         )

@@ -23,7 +23,7 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
 from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import Problem, Statement
+from pibls.problem import AtPoints, Problem, Statement
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
@@ -102,7 +102,8 @@ class Fits:
         for _ in range(SETTINGS.rounds if self.parametric.bases else 0):
             before = list(self.smooth)
             self._weigh_evidence(found)
-            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
+            # A search without an end follows what functions make up for: other priors do not end it.
+            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent or not found.settled:
                 break
             found = search(forward, self.measurements(forward), found.place, rough=rough, nearby=True)
         return found
@@ -162,11 +163,13 @@ class Fits:
     def explains(self, found: Descent, sets: Sequence[tuple[Statement, slice]] | None = None) -> bool:
         """Tell whether residuals vary much less than measurements do, in given sets or in all."""
         plain, residual = self.plain(), found.place.residual
-        sizes = [
-            (s.exact, size_of(residual[span], s.loss == "huber"), float(np.std(plain.targets[span])))
-            for s, span in (plain.measured if sets is None else sets)
-        ]
-        return all(exact or size <= MOST * spread for exact, size, spread in sizes)
+        for s, span in plain.measured if sets is None else sets:
+            # Readings at one place differ by their noise alone: what is to be explained is how large they are.
+            at_one_place = isinstance(s.place, AtPoints) and not np.ptp(s.place.points, axis=0).any()
+            spread = size_of(plain.targets[span], False) if at_one_place else float(np.std(plain.targets[span]))
+            if not s.exact and size_of(residual[span], s.loss == "huber") > MOST * spread:
+                return False
+        return True
 
     def tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
         """Solve at a point, or return None; at the very first one, raise."""

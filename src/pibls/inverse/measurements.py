@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaincc, ndtr, ndtri
+from scipy.special import gammaincc, ndtr, ndtri, stdtr
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.coordinates import Coordinates
@@ -17,7 +17,7 @@ from pibls.inverse.smoothness import spanned
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.standards import POINTS
+from pibls.refinement.standards import MOST, NEGLIGIBLE, POINTS, SLIGHT
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
@@ -96,13 +96,18 @@ class Measurements:
     def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
-        slopes = np.vstack([own for _, own in found])
-        reach = self.reach(response, vector)
+        values, slopes = np.concatenate([own for own, _ in found]), np.vstack([own for _, own in found])
+        reach, point = self.reach(response, vector), self.coordinates.point(vector)
+        numbers, large = len(self.parametric.problem.parameters), self.coordinates.sizes(point)
+        with np.errstate(divide="ignore"):
+            shares = np.where(np.arange(len(vector)) < numbers, 1.0 / (large * self.coordinates.rates(point)), 0.0)
         for span in self.spans:
-            # Where an unknown is out of reach, solutions change with it by their errors alone.
-            seen = np.linalg.norm(slopes[span], axis=0) > self.wrong * np.linalg.norm(reach[span], axis=0)
+            # Of an unknown that is out of reach, or does nothing anywhere, solutions show their errors alone.
+            nothing = SETTINGS.accuracy * float(np.linalg.norm(values[span])) * shares
+            least = np.maximum(np.linalg.norm(reach[span], axis=0), nothing)
+            seen = np.linalg.norm(slopes[span], axis=0) > self.wrong * least
             slopes[span] = np.where(seen, slopes[span], 0.0)
-        return np.concatenate([values for values, _ in found]) - self.targets, slopes
+        return values - self.targets, slopes
 
     def reach(self, response: Response, vector: FloatArray) -> FloatArray:
         """Return the largest sensitivity of each measured quantity to each unknown, anywhere in the domain.
@@ -234,6 +239,31 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
 
 
+def far_out(scaled: FloatArray, leverage: FloatArray) -> tuple[int, float]:
+    """Return how many residuals are too large beside all smaller ones, and the probability of the least probable.
+
+    Each is compared with the size of the smaller ones (Rosner's test for outliers, with Student's distribution), down
+    to the median. Residuals are in units of the noise, and their covariance is I − Q Qᵀ for the ``leverage`` Q.
+
+    >>> noise = np.sin(np.arange(1.0, 41.0) ** 2)
+    >>> far_out(noise, np.zeros((40, 0)))[1] > 0.1
+    True
+    >>> count, chance = far_out(np.append(noise, [20.0, -30.0]), np.zeros((42, 0)))
+    >>> count, chance < 1e-9
+    (2, True)
+    """
+    taken = np.square(leverage).sum(axis=1)
+    sizes = np.sort(np.abs(scaled) / np.sqrt(np.maximum(1.0 - taken, SLIGHT)))
+    counts = np.arange(1, len(sizes) + 1)
+    degrees = counts - 1.0 - taken.sum()
+    shares = np.square(sizes) / np.maximum(np.cumsum(np.square(sizes)), 1e-300)
+    looked_at = (counts > MOST * len(sizes)) & (degrees >= 1.0)
+    ratios = np.sqrt(shares * np.maximum(degrees, 1.0) / np.maximum(1.0 - shares, ROUNDING))
+    chances = np.where(looked_at, 2.0 * counts * stdtr(np.maximum(degrees, 1.0), -ratios), 1.0)
+    outliers = np.flatnonzero(chances < SETTINGS.chance)
+    return len(sizes) - int(outliers.min(initial=len(sizes))), float(min(chances.min(initial=1.0), 1.0))
+
+
 def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) -> float:
     """Return the probability with which noise makes residuals of neighbours as much alike as they are.
 
@@ -263,6 +293,8 @@ def chance_of(statement: Statement, scaled: FloatArray, leverage: FloatArray) ->
     for range_ in (spacing, np.sqrt(spacing)):
         weights = np.exp(-distances / range_)
         likeness = float(e @ weights @ e / (e @ e))
+        if likeness < NEGLIGIBLE:
+            return 1.0  # neighbours are not alike at all: the fit took what they have in common
         found.append(_positive(np.linalg.eigvalsh(root.T @ weights @ root - likeness * root.T @ root)))
     return 1.0 - (1.0 - min(found)) ** len(found)
 

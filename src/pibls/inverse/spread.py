@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from pibls.checks import FloatArray
-from pibls.inverse.descent import Descent, Place, place_at, search
+from pibls.inverse.descent import Damping, Descent, Place, place_at, search
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.smoothness import spanned
 from pibls.inverse.thresholds import SETTINGS
@@ -131,7 +131,7 @@ def _walked(answer: Answer, number: int, deviation: float, limit: float) -> Desc
         there = place_at(forward, measurements, target, here.place.response)
         if there is None or forward.is_spent:
             return None
-        here = search(forward, held, there, rough=True, nearby=True)
+        here = search(forward, held, there, rough=True, nearby=True, rule=Damping(enough=NEGLIGIBLE))
         if weighed.misfit(here.place) > most:
             return None
         if _seen(weighed, here.place, number) * coordinates.sizes(here.place.point)[number] < 1.0 / SETTINGS.largest:
