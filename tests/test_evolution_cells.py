@@ -431,6 +431,16 @@ def test_cells_are_united_if_a_solution_needs_no_more():
     assert len(leaves(united(x * y**2, divided(needed)))) == 2
 
 
+def test_cells_are_not_united_over_a_layer_that_their_union_cannot_see():
+    made = stages(heat(), 13, 0)
+    root = refined(made.root, {made.root: [(0, 1e-3)]})
+    again = pb.Problem(heat().equations, heat().domain, [pb.Dirichlet(u, 0), pb.Initial(u, sp.exp(-4000 * x))])
+    own = CellStages(find_resolvent(again), made.layout, root, made.budget, 1e-8)
+    fit = own.fit(own.initial()[:, 0])
+    assert own.sizes(own.initial()[:, 0])[0] > 0.01
+    assert len(leaves(coarsened(made.layout, fit, np.ones(1), root, 1e-3, frozenset()))) == 2
+
+
 def test_states_pass_from_tree_to_tree():
     fine = stages(drum(1.0), 13, 2)
     coarse = fine.on(fine.layout, fine.layout.trimmed(fine.layout.root))

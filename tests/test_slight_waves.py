@@ -54,3 +54,13 @@ def test_more_cells_that_leave_all_of_the_residual_vouch_for_nothing() -> None:
     solution = pb.solve(pb.Problem(law, ray, [pb.Dirichlet(w, exact)], exact=exact), tol=1e-3, progress=False)
     assert solution.status == "converged"
     assert solution.true_error() < 1e-3
+
+
+def test_the_tail_of_a_spike_in_the_next_cell_is_added_up() -> None:
+    """Halves of a wide cell see more of the tail than the cell does: that is no infinite integral."""
+    w, spike = pb.field("w", x), sp.exp(-(((x - 0.61803) * 500) ** 2)) / 20
+    exact = x * (1 - x) + spike
+    law = sp.Eq(w - w.diff(x, 2), (exact - exact.diff(x, 2)).doit())
+    solution = pb.solve(pb.Problem(law, LINE, [pb.Dirichlet(w, exact)], exact=exact), tol=1e-4, progress=False)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4

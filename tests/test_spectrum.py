@@ -32,6 +32,11 @@ def assert_right(found, exact):
     assert np.all(found.errors <= 1e-6 * (1 + np.abs(exact)))
 
 
+def test_no_twin_is_lost_from_tree_to_tree():
+    exact = np.pi**2 * np.sort([i**2 + j**2 for i in range(8) for j in range(8)])[:30]
+    assert_right(pb.eigen(drum(pb.Rectangle((x, 0, 1), (y, 0, 1)), pb.Neumann(v, 0)), 30), exact)
+
+
 def test_a_square_misses_none_of_its_double_eigenvalues():
     exact = np.sort([i**2 + j**2 for i in range(1, 7) for j in range(1, 7)])[:12]
     assert_right(pb.eigen(drum(SQUARE), 12), exact)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,7 @@ def coarsened(layout: Layout, fit: Fit, sizes: FloatArray, root: Cell, most: flo
             union = pair.halves[0].parent
             if union is None or union in known or union in needed:
                 continue
-            own = _missed(layout, layout.parts(union), network, sizes)
+            own = _missed(layout, union, layout.parts_of(pair.halves), network, sizes)
             if own <= left:
                 found[pair] = union, own
             known.add(union)
@@ -54,13 +54,7 @@ def coarsened(layout: Layout, fit: Fit, sizes: FloatArray, root: Cell, most: flo
 
 def divided(root: Cell) -> set[Cell]:
     """Return the boxes that a tree divides."""
-    found = set[Cell]()
-    for leaf in leaves(root):
-        box = leaf.parent
-        while box is not None and box not in found:
-            found.add(box)
-            box = box.parent
-    return found
+    return {box for leaf in leaves(root) for box in leaf.boxes[1:]}
 
 
 def _pairs(cell: Cell) -> list[Cell]:
@@ -82,15 +76,15 @@ def _united(cell: Cell, united: dict[Cell, Cell]) -> Cell:
     return cell if same else replace(cell, halves=halves)
 
 
-def _missed(layout: Layout, parts: Sequence[CellPart], network: CellNetwork, sizes: FloatArray) -> float:
-    """Return the square of the relative error with which the functions of some parts fit a solution."""
+def _missed(layout: Layout, union: Cell, below: list[CellPart], network: CellNetwork, sizes: FloatArray) -> float:
+    """Return the square of the relative error with which a union fits a solution, which its halves see better."""
     zero: MultiIndex = (0,) * layout.reference.dimension
-    found = 0.0
+    found, parts = 0.0, layout.parts(union)
     for part in parts:
-        values = network.evaluate(part.points, [zero])[zero] / sizes
-        roots = np.sqrt(part.weights)[:, None]
-        nodes = roots * layout.functions_at(part, part.points, [zero])[zero]
-        rest = roots * values
-        rest = rest - nodes @ np.linalg.lstsq(nodes, rest, rcond=SMALLEST)[0]
-        found += float(np.square(rest).sum())
+        every = below if len(parts) == 1 else [part]
+        X = np.concatenate([own.points for own in every])
+        roots = np.sqrt(np.concatenate([own.weights for own in every]))[:, None]
+        nodes = roots * layout.functions_at(part, X, [zero])[zero]
+        rest = roots * network.evaluate(X, [zero])[zero] / sizes
+        found += float(np.square(rest - nodes @ np.linalg.lstsq(nodes, rest, rcond=SMALLEST)[0]).sum())
     return found

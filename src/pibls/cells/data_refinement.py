@@ -18,6 +18,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
+from pibls.refinement.patience import TREES
 from pibls.refinement.standards import FALLS, SLIGHT
 
 __all__ = ["DataRefinement"]
@@ -115,11 +116,18 @@ class DataRefinement:
         return sum(missed.values()) / (1.0 - FALLS) if self._pays(part, cuts_along(self._unsure[most])) else 0.0
 
     def _pays(self, part: CellPart, cuts: list[tuple[int, float | None]]) -> bool:
-        """Return whether halves of a cell have a smaller integration error: they do unless the integral is infinite."""
-        cell = part.cell
-        boxes = leaves(refined(cell, {cell: cuts}))
-        missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1).sum()
-        return bool(missed < FALLS * self._unsure[cell].max())
+        """Return whether smaller cells have a smaller integration error: they do unless the integral is infinite.
+
+        Of the tail of something narrow beside a cell, its halves may see more than it did.
+        """
+        worst, before = part.cell, float(self._unsure[part.cell].max())
+        for _ in range(TREES.window):
+            boxes = leaves(refined(worst, {worst: cuts}))
+            missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1)
+            if missed.sum() < FALLS * before:
+                return True
+            worst, cuts = boxes[int(missed.argmax())], [(axis, None) for axis, _ in cuts]
+        return False
 
     def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
         """Return the integration error of sources over boxes in parts, by axis, in units of the solution."""

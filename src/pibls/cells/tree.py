@@ -74,6 +74,11 @@ class Cell:
         """Its lower and upper end along each axis."""
         return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
+    @property
+    def boxes(self) -> list[Cell]:
+        """Itself and all boxes that it is a part of."""
+        return [self, *(self.parent.boxes if self.parent else [])]
+
     @cached_property
     def contacts_across(self) -> list[Contact]:
         """The contacts of leaves across the position at which it is halved."""

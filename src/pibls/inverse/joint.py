@@ -112,6 +112,11 @@ class Joint:
     def richer(self) -> None:
         """Return nothing: solutions are compared with those on finer trees."""
 
+    def spread(self, fit: Fit, sizes: FloatArray) -> float:
+        """Return one: cells do not become richer for small fields."""
+        del fit, sizes
+        return 1.0
+
     def enriched(self, degrees: int) -> None:
         """Return nothing, likewise."""
         del degrees

@@ -103,12 +103,12 @@ class EigenSearch:
     _gaps: list[float] = field(default_factory=list)
 
     def modes(self, linear: LinearFitter, root: Cell, near: Modes | None = None) -> Modes:
-        """Return the eigenvalues on a tree, from those on another one if these were compared before.
+        """Return the eigenvalues on a tree, from those on another one if these agreed with others before.
 
-        The first comparison starts from scratch twice, so that an eigenvalue that one of them misses shows.
+        Else the search starts from scratch, so that an eigenvalue that one of two misses shows, and is not lost again.
         """
         fit = linear.prepare(root)
-        known = near if self._gaps else None
+        known = near if self._gaps and self._gaps[-1] <= NEGLIGIBLE else None
         return modes_of(self.pencil, linear, fit, self.shift, self.near, self.number, self.tol, self.seed, known)
 
     @property

@@ -300,8 +300,11 @@ def modes_of(
         if (missing <= NEGLIGIBLE * tol).all():
             break
     more = vectors[:, : number + SPARE]
-    spanned = more if pencil.is_complex else np.linalg.svd(np.hstack([more.real, more.imag]), full_matrices=False)[0]
-    starts = arnoldi.fields_of(np.tensordot(spanned[:, : more.shape[1]].T, blocks[:, :, : arnoldi.fields], axes=1))
+    # Vectors of equal eigenvalues may be nearly parallel: every direction counts, however short.
+    more = more if pencil.is_complex else np.hstack([more.real, more.imag])
+    ways, scales, _ = np.linalg.svd(more, full_matrices=False)
+    ways = ways[:, scales > _DEPENDENT * scales[0]]
+    starts = arnoldi.fields_of(np.tensordot(ways.T, blocks[:, :, : arnoldi.fields], axes=1))
     found = np.tensordot(vectors[:, order].T, blocks, axes=1)
     # Left eigenvectors, as functions of samples.
     left = np.linalg.pinv(vectors)[order] @ bases.conj().T

@@ -146,10 +146,10 @@ class _Moves:
             richer = moved.copy()
             richer[1] = -np.eye(fields)
             weights, finer = (np.concatenate(list(own.transpose(0, 2, 1)), axis=0).T for own in (moved, richer))
-            # The richer one shows what cells resolve; without an estimate, no error of the number is looked for.
-            changes = {"network": network, "weights": weights, "richer": (network, finer), "error_estimate": None}
-            changed = replace(forward.solution, **changes, problem=self.moved(name, step), points=None)
-            return float(self.quantity(changed))
+            # Without an estimate, no error of the number is looked for.
+            changes: dict[str, Any] = {"network": network, "weights": weights, "richer": (network, finer)}
+            changes |= {"problem": self.moved(name, step), "error_estimate": None, "points": None}
+            return float(self.quantity(replace(forward.solution, **changes)))
 
         found, lost = [], []
         for name, value in self.place.items():

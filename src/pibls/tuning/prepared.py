@@ -138,7 +138,7 @@ class Prepared:
         ]
 
     def _restated(self, source: Any, conditions: Sequence[AnyCondition] | None) -> Problem:
-        """Return the problem with other data, once it is clear that only data differ."""
+        """Return the problem with other data, or refuse it if more than data differ."""
         old = self.problem
         made = old if conditions is None else replace(old, conditions=conditions, exact=None)
         count = len(old.equations)
@@ -158,12 +158,6 @@ class Prepared:
                 for own, value in zip(equations, values, strict=True)
             ]
             made = made.with_statements([*equations, *made.statements[count:]], equations=written, exact=None)
-        return self._checked(made)
-
-    def _checked(self, made: Problem) -> Problem:
-        """Return a problem that differs from the prepared one in its data alone, or refuse it."""
-        old = self.problem
-        count = len(old.equations)
         if len(made.statements) != len(old.statements):
             raise InputError(
                 f"The 'conditions' parameter of Prepared.solve has {len(made.statements) - count} conditions; the "
