@@ -246,7 +246,7 @@ class Loop:
         if not rate <= TREES.pays:
             return self._magnified(last)
         rate = max(rate, SLIGHT, prices.unseen_rate(last, self.marker))
-        return self._magnified(replace(last.swapped, estimate=error * rate / (1.0 - rate) / share))
+        return self._magnified(replace(last.swapped, estimate=error * prices.beyond(rate) / share))
 
     def _richer_that_pays(self, comparison: Comparison) -> Fitter | None:
         """Return the fitter with richer cells for all later solutions, or None if splitting is better.
@@ -266,9 +266,8 @@ class Loop:
         split = self.marker.wanted(comparison.fit, comparison.sizes)
         # A finer tree adds cells, and is then compared with richer cells all over.
         finer = self.fitter.work(here + split, split) + more * self.fitter.work(here + split, here + split)
-        work, to_come = self.fitter.work(here, here), prices.richer_work(self.fitter, int(2 * steps + 2))
-        affordable = self.course.budget.affords(prices.richer_work(self.fitter, 4) * work)
-        return richer if affordable and to_come * work <= finer else None
+        affordable = prices.affords_richer(self.fitter, self.course, comparison.fit, more)
+        return richer if affordable and more ** (steps + 1) * self.fitter.work(here, here) <= finer else None
 
     @property
     def marker(self) -> ErrorMarking:

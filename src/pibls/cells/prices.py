@@ -17,7 +17,15 @@ from pibls.refinement import Cost, Course
 from pibls.refinement.standards import FALLS, SLIGHT
 from pibls.runtime import available_memory
 
-__all__ = ["affords_richer", "beside_poorer", "is_cheaper_richer", "next_cost", "poorer_work", "rate_on_trees"]
+__all__ = [
+    "affords_richer",
+    "beside_poorer",
+    "beyond",
+    "is_cheaper_richer",
+    "next_cost",
+    "poorer_work",
+    "rate_on_trees",
+]
 __all__ += ["richer_work", "room", "unseen_rate"]
 
 POWER = 2.0  # with which work grows with the number of functions
@@ -61,8 +69,17 @@ def beside_poorer(
     found = found.measured(distances(poorer.layout, found.fit, fitter.layout, fit))
     # Errors fall no more slowly with the degree than residuals, which do not show all of them.
     rate = max(found.fall_of_residual, SLIGHT, unseen_rate(found, marker))
-    error = found.apart * rate / (1.0 - rate) / FALLS
+    error = found.apart * beyond(rate) / FALLS
     return replace(found.swapped, estimate=error) if found.fall_of_residual <= FALLS else None
+
+
+def beyond(rate: float) -> float:
+    """Return the error of the better one of two solutions relative to their distance, if errors fall by a rate.
+
+    >>> beyond(0.5), beyond(1.0)
+    (1.0, inf)
+    """
+    return rate / (1.0 - rate) if rate < 1.0 else math.inf
 
 
 def unseen_rate(last: Comparison, marker: ErrorMarking) -> float:
