@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -25,19 +26,26 @@ def test_a_trace_beside_a_large_field_is_found_at_a_loose_tolerance():
 
 
 @pytest.mark.parametrize(
-    ("singular", "left_of_small", "rate"),
-    [(False, 0.0, 0.0), (False, 0.5, 0.25), (True, 0.5, 0.8), (True, 0.95, 0.9025)],
+    ("singular", "sizes", "left", "rate"),
+    [
+        (False, [1.0, 0.5], [0.1, 0.9], 0.0),  # no field is small
+        (False, [1.0, 1e-6], [0.5, 0.5], 0.04),  # the small one falls as the large one does, and as the residual
+        (False, [1.0, 1e-6], [0.1, 0.5], 0.25),  # it falls more slowly
+        (True, [1.0, 1e-6], [0.1, 0.5], 0.8),  # a corner is slower still
+        (True, [1.0, 1e-6], [0.1, 0.95], 0.9025),
+    ],
 )
-def test_errors_on_one_tree_fall_no_faster_than_small_fields_and_corners_allow(singular, left_of_small, rate):
+def test_errors_on_one_tree_fall_no_faster_than_small_fields_and_corners_allow(singular, sizes, left, rate):
     layouts = [SimpleNamespace(reference=SimpleNamespace(degree=degree)) for degree in (8, 10)]
     marker = SimpleNamespace(
-        layout=layouts[1], is_singular=lambda fit: singular, left_of_small=lambda fit, sizes: left_of_small
+        layout=layouts[1], is_singular=lambda fit: singular, left_per_degree=lambda fit: np.array(left)
     )
     last = SimpleNamespace(
         solved=(("rich", layouts[1]), ("poor", layouts[0])),
         is_on_one_tree=True,
         fit_layout=layouts[0],
         better_layout=layouts[1],
-        sizes=None,
+        sizes=np.array(sizes),
+        fall_of_residual=0.04,
     )
     assert prices.unseen_rate(last, marker) == pytest.approx(rate)

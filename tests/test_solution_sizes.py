@@ -130,7 +130,8 @@ def test_a_trace_is_as_accurate_as_the_estimate_says() -> None:
     found, exact = solution(X), solution.problem.exact_values(X)
     for name, estimate in solution.error_estimates.items():
         error = np.linalg.norm(found[name] - exact[name]) / np.linalg.norm(exact[name])
-        assert estimate / 3 < error < 3 * estimate
+        # How fast a trace's error falls shows in its coefficients only, which are cautious at low degrees.
+        assert estimate / 20 < error < 3 * estimate
 
 
 def test_a_field_that_is_zero_to_rounding_is_measured_by_the_others() -> None:

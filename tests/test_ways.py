@@ -434,7 +434,8 @@ def test_a_box_that_leaks_is_told_at_once(inertia):
     conditions = [pb.Dirichlet(u, y * (1 - y), on=box.left), pb.Dirichlet(u, 0, on=sides), pb.Dirichlet(v, 0)]
     problem = pb.Problem([*equations, sp.Eq(u.diff(x) + v.diff(y), 0)], box, [*conditions, pb.Mean(p, 0)])
     solution = pb.solve(problem, tol=1e-3, budget=0.5)
-    assert (solution.status, solution.error_estimate) == ("ill-posed", 1.0)
+    assert solution.status == "ill-posed"
+    assert solution.error_estimate >= 1.0
     assert (
         "the source of equation 3 adds up to 0, and by the conditions -0.166667 flows out"
         in solution.diagnostics.message

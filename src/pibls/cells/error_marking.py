@@ -172,14 +172,9 @@ class ErrorMarking:
         """Return whether a solution is not smooth at a corner."""
         return any(part.cell.has_corner for part, own in zip(fit.parts, self.decay(fit).smooth, strict=True) if not own)
 
-    def left_per_degree(self, fit: Fit) -> float:
-        """Return the share of an error that one degree more leaves, from the decay of coefficients."""
-        return float(self.decay(fit).left_per_quarter.max() ** (1.0 / self._quarter))
-
-    def left_of_small(self, fit: Fit, sizes: FloatArray) -> float:
-        """Return the same for fields that are much smaller than others; zero without any."""
-        small = self.decay(fit).left_per_quarter[sizes < SLIGHT * sizes.max()]
-        return float(small.max(initial=0.0) ** (1.0 / self._quarter))
+    def left_per_degree(self, fit: Fit) -> FloatArray:
+        """Return the share of the error of each field that one degree more leaves, from the decay of coefficients."""
+        return np.asarray(self.decay(fit).left_per_quarter ** (1.0 / self._quarter))
 
     @property
     def _quarter(self) -> float:

@@ -258,7 +258,7 @@ class Loop:
         old, new = comparison.fit_layout.reference, comparison.better_layout.reference
         richer = self.fitter.richer() if paid and new.degree > old.degree else None
         hoped = self._goal(comparison.estimate)
-        gain = self.marker.left_per_degree(comparison.fit) ** abs(new.degree - old.degree)
+        gain = float(self.marker.left_per_degree(comparison.fit).max()) ** abs(new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > highest_degree(new.dimension):
             return None

@@ -109,7 +109,8 @@ class Comparison:
         distance does not show it; nor does that to more cells which reduce it not at all.
         """
         paid = TREES.pays if self.is_on_one_tree else FALLS
-        stays = self.fall_of_residual if self.fall_of_residual > paid else 0.0
+        seen = self.is_on_one_tree or self.better.residual > SMALLEST * self.size
+        stays = self.fall_of_residual if seen and self.fall_of_residual > paid else 0.0
         fall = max(self.fall_of_distance or 0.0, stays)
         return extrapolated(distance / math.sqrt(self.split), fall, FALLS)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter
@@ -85,14 +88,18 @@ def beyond(rate: float) -> float:
 def unseen_rate(last: Comparison, marker: ErrorMarking) -> float:
     """Return the ratio of errors on one tree that residuals do not show: of small fields, and at corners.
 
-    At the end of a crack, where errors fall most slowly, they fall with the first power of the degree.
+    Errors of a small field fall more slowly than the residual by as much as its coefficients fall more slowly than
+    those of the largest one. At the end of a crack, where errors fall most slowly, they fall as the degree rises.
     """
     own = next((fit for fit, layout in last.solved if layout is marker.layout), None)
     if own is None or not last.is_on_one_tree:
         return 0.0
     poor, rich = last.fit_layout.reference.degree, last.better_layout.reference.degree
     at_corners = poor / rich if marker.is_singular(own) else 0.0
-    return float(max(at_corners, marker.left_of_small(own, last.sizes) ** (rich - poor)))
+    left, sizes = marker.left_per_degree(own) ** (rich - poor), last.sizes
+    relative = last.fall_of_residual * left / max(float(left[sizes.argmax()]), sys.float_info.min)
+    small = np.minimum(left, relative)[sizes < SLIGHT * sizes.max()]
+    return max(at_corners, float(small.max(initial=0.0)))
 
 
 def richer_work(fitter: Fitter, degrees: int = 2) -> float:
