@@ -93,7 +93,7 @@ def squares_in_debt() -> pb.Problem:
     return pb.Problem(sp.Eq(w.diff(x) ** 2 + w**2, -1), LINE, [pb.Dirichlet(w, 0, on=LINE.left)])
 
 
-@case("ill-posed")
+@case("ill-posed", asked=(1e-4,))
 def drop_that_is_too_heavy() -> pb.Problem:
     """Load a film over a disk with three times what its edge holds by one, all derivatives written out."""
     y = DISK.coordinates[1]
