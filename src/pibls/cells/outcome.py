@@ -151,9 +151,11 @@ def amplified(comparisons: Sequence[Comparison]) -> float:
     """Return the error that the last residual allows where waves last, amplified as any comparison showed; else zero.
 
     Waves that are too short for both of two solutions show in neither, but are missed from then on: they leave a
-    residual, of which rows in units of smaller cells see less.
+    residual, of which rows in units of smaller cells see less. A residual of rounding errors hides none.
     """
-    if not analysis_of(comparisons[-1].fit_layout.problem).keeps_waves:
+    last = comparisons[-1]
+    is_rounding = last.fit.residual <= SMALLEST * last.size
+    if is_rounding or not analysis_of(last.fit_layout.problem).keeps_waves:
         return 0.0
     left = [own.fit.residual * own.fit.unknowns / own.size for own in comparisons]
     pairs = zip(comparisons, left, strict=True)
