@@ -20,16 +20,8 @@ from pibls.refinement import Cost, Course
 from pibls.refinement.standards import FALLS, SLIGHT
 from pibls.runtime import available_memory
 
-__all__ = [
-    "affords_richer",
-    "beside_poorer",
-    "beyond",
-    "is_cheaper_richer",
-    "next_cost",
-    "poorer_work",
-    "rate_on_trees",
-]
-__all__ += ["richer_work", "room", "unseen_rate"]
+__all__ = ["affords_richer", "beside_poorer", "beyond", "is_cheaper_richer", "next_cost", "poorer_work"]
+__all__ += ["rate_on_trees", "richer_work", "room", "unseen_rate"]
 
 POWER = 2.0  # with which work grows with the number of functions
 GROWTH = 1.5  # least growth of cells and work from one tree to the next
@@ -70,7 +62,7 @@ def beside_poorer(
         return None
     found = Comparison(poorer.fit(fit.root, fit), poorer.layout, fit, fitter.layout, math.inf, sensitivity)
     found = found.measured(distances(poorer.layout, found.fit, fitter.layout, fit))
-    # Errors fall no more slowly with the degree than residuals, which do not show all of them.
+    # Errors are assumed to fall as residuals do, or more slowly where residuals do not show them.
     rate = max(found.fall_of_residual, SLIGHT, unseen_rate(found, marker))
     error = found.apart * beyond(rate) / FALLS
     return replace(found.swapped, estimate=error) if found.fall_of_residual <= FALLS else None
@@ -89,7 +81,7 @@ def unseen_rate(last: Comparison, marker: ErrorMarking) -> float:
     """Return the ratio of errors on one tree that residuals do not show: of small fields, and at corners.
 
     Errors of a small field fall more slowly than the residual by as much as its coefficients fall more slowly than
-    those of the largest one. At the end of a crack, where errors fall most slowly, they fall as the degree rises.
+    those of the largest one. At the end of a crack, which is worst, the error is inversely proportional to the degree.
     """
     own = next((fit for fit, layout in last.solved if layout is marker.layout), None)
     if own is None or not last.is_on_one_tree:
